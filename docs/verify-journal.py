@@ -1,29 +1,31 @@
 #!/usr/bin/env python3
-"""Verifies what `metier audit export` and `metier audit checkpoint` write, without metier.
+"""Verifies what `metier audit export`, `archive` and `checkpoint` write, without metier.
 
-    verify-journal.py EXPORT [--since CHECKPOINT]...    an exported journal
+    verify-journal.py FILE... [--since CHECKPOINT]...   exports and archives; several must continue one another
     verify-journal.py --proof FILE                      a proof that a record is in a journal,
-                                                        or that a journal goes on from a checkpoint
+                                                        or that a journal extends a checkpoint
 
-A proof is worth what its checkpoints are: compare them with what you trust, size and root.
+A proof is only as good as its checkpoints: compare their size and root with what you trust.
 
-Exits with 0 if all is as it was written, with 1 if something is not, with 2 if it was used wrongly.
-It was written from journal.md ("Export, for other programs") alone and shares no code with metier,
-so that each can be checked by the other. Python 3.8 or newer, standard library only.
+Exit codes: 0 if everything is intact, 1 if something is not, 2 for wrong usage.
+It was written from journal.md ("Exports and archives") alone and shares no code with metier, so that each can be
+checked against the other. Python 3.8 or newer, standard library only.
 """
 import argparse
+import gzip
 import hashlib
 import json
 import re
 import sys
+import zlib
 
 
 class Bad(Exception):
-    """What was read is not as it was written. The text says why."""
+    """The input is not as it was written. The text says why."""
 
 
 class WrongUse(Exception):
-    """There is nothing to verify, or nothing to compare with."""
+    """The input is not something to verify or to compare with."""
 
 
 def need(condition, reason):
@@ -31,9 +33,9 @@ def need(condition, reason):
         raise Bad(reason)
 
 
-# JSON. Python reads more than the format allows; what it is lenient in is refused here.
+# JSON. Python accepts more than the format allows; the rest is refused here.
 def not_whole(_):
-    raise Bad("it has a number that is not whole")
+    raise Bad("it has a number that is not an integer")
 
 
 def whole_number(digits):
@@ -46,7 +48,7 @@ def sorted_object(pairs):
     # Sorted when read: Python keeps that order, so it is written canonically from then on.
     # By UTF-16 code units, since Python itself sorts by code points.
     members = dict(sorted(pairs, key=lambda pair: pair[0].encode("utf-16-be")))
-    need(len(members) == len(pairs), "it has a member twice")
+    need(len(members) == len(pairs), "it has a duplicate member")
     return members
 
 
@@ -68,14 +70,14 @@ def parse(data):
         value = DECODER.decode(data.decode("utf-8"))
         return value, canonical(value)
     except UnicodeError:  # also from half a surrogate pair, written as an escape
-        raise Bad("it is not Unicode text")
+        raise Bad("it is not valid UTF-8")
     except ValueError:
         raise Bad("it is not JSON")
     except RecursionError:
         raise Bad("it is nested too deeply")
 
 
-# What has which members, and how to tell what is one of them.
+# The members of each kind of object, with a test for each.
 def text_like(pattern):
     return lambda value: isinstance(value, str) and re.fullmatch(pattern, value) is not None
 
@@ -97,12 +99,14 @@ is_record = is_like({
     "hash": is_hash, "id": is_uuid, "previous": is_hash, "sequence": is_number,
     "session": lambda value: value is None or isinstance(value, str), "time": is_time})
 is_checkpoint = is_like({"journal": is_uuid, "root": is_hash, "size": is_number, "time": is_time})
+is_start = is_like({"format": lambda value: is_number(value) and value == 1, "hash": is_hash, "journal": is_uuid,
+                    "nodes": lambda value: is_path(value), "size": is_number})
 is_path = lambda value: isinstance(value, list) and all(map(is_hash, value))
 is_inclusion = is_like({"record": is_record, "checkpoint": is_checkpoint, "proof": is_path})
 is_consistency = is_like({"old": is_checkpoint, "new": is_checkpoint, "proof": is_path})
 
 
-# Hashes, always as they are written: "sha256:…".
+# Hashes, always as text: "sha256:…".
 def sha256(data):
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
@@ -113,14 +117,14 @@ def node(left, right):
 
 def check_hash(record):
     hashed = canonical({name: value for name, value in record.items() if name != "hash"})
-    need(record["hash"] == sha256(b"\x00" + hashed), "its hash is not that of what it says")
+    need(record["hash"] == sha256(b"\x00" + hashed), "its hash does not match its content")
 
 
 class Tree:
     """A Merkle tree that grows at its end. For this, the roots of its full subtrees are enough."""
 
-    def __init__(self):
-        self.size, self.nodes = 0, []
+    def __init__(self, size=0, nodes=()):
+        self.size, self.nodes = size, list(nodes)
 
     def add(self, leaf):
         # Like adding one to a binary number: each 1 at its end is a subtree that is now doubled.
@@ -140,7 +144,7 @@ class Tree:
 def check_own(event, tree):
     """The records that a journal writes about itself. The tree is that of the records before."""
     if tree.size == 0:
-        need(event["kind"] == "journal.created" and is_uuid(event.get("journal")), "it does not begin a journal")
+        need(event["kind"] == "journal.created" and is_uuid(event.get("journal")), "it does not identify the journal")
         need(is_number(event.get("format")) and event["format"] == 1, "the format of the journal is not 1")
     elif (tree.size + 1) % 1024 == 0:
         need(event["kind"] == "journal.checkpoint", "it should be a checkpoint")
@@ -148,38 +152,104 @@ def check_own(event, tree):
              and event.get("nodes") == tree.nodes, "it is not the checkpoint of the records before")
 
 
-def verify_export(lines, checkpoints):
-    """The number of records, if they are whole and go on from every checkpoint."""
-    tree, previous, journal = Tree(), "sha256:" + 64 * "0", None
-    for line in lines:
+class Journal:
+    """The state of a journal after the records that were read."""
+
+    def __init__(self):
+        self.tree, self.previous, self.journal, self.first = Tree(), "sha256:" + 64 * "0", None, None
+
+    def begin(self, start, name):
+        """Where a file begins: `start` is its first line if older records are in archives, else None."""
+        size = start["size"] if start else 0
+        if self.first is None:
+            self.first = size
+            if start:
+                self.tree = Tree(size, start["nodes"])
+                self.previous, self.journal = start["hash"], start["journal"]
+            return
+        need(size <= self.tree.size, "records %d to %d are missing" % (self.tree.size, size - 1))
+        need(size == self.tree.size, "%s repeats record %d" % (name, size))
+        need((start["journal"], start["hash"], start["nodes"]) == (self.journal, self.previous, self.tree.nodes),
+             "%s does not continue record %d" % (name, size - 1))
+
+    def add(self, line, checkpoints):
         try:
             need(line.endswith(b"\n"), "its line does not end with a line feed")
             record, text = parse(line[:-1])
             need(line[:-1] == text, "it is not canonical JSON")
-            need(is_record(record), "it does not have the form of a record")
+            need(is_record(record), "it does not have the members of a record")
             check_hash(record)
-            need(record["sequence"] == tree.size, "record %d is in its place" % record["sequence"])
-            need(record["previous"] == previous, "it does not follow the record before it")
-            check_own(record["event"], tree)
+            need(record["sequence"] == self.tree.size, "record %d is in its place" % record["sequence"])
+            need(record["previous"] == self.previous, "it does not follow the record before it")
+            check_own(record["event"], self.tree)
         except Bad as bad:
-            raise Bad("record %d: %s" % (tree.size, bad))
-        journal, previous = journal or record["event"]["journal"], record["hash"]
-        tree.add(previous)
+            raise Bad("record %d: %s" % (self.tree.size, bad))
+        self.journal, self.previous = self.journal or record["event"]["journal"], record["hash"]
+        self.tree.add(self.previous)
+        self.compare(checkpoints)
+
+    def compare(self, checkpoints):
         for checkpoint in checkpoints:
-            if checkpoint["size"] == tree.size:
-                need(checkpoint["journal"] == journal, "this is another journal than that of the checkpoint")
-                need(checkpoint["root"] == tree.root(),
-                     "the journal was rewritten: its first %d records are not those of the checkpoint" % tree.size)
-    need(tree.size > 0, "there are no records")
+            if checkpoint["size"] == self.tree.size:
+                need(checkpoint["journal"] == self.journal, "the checkpoint is of another journal")
+                need(checkpoint["root"] == self.tree.root(),
+                     "the first %d records are not those of the checkpoint; the journal was rewritten" % self.tree.size)
+
+
+def start_of(line):
+    """The first line of a file, if it says where the records begin."""
+    if not line.startswith(b'{"format":'):
+        return None
+    try:
+        need(line.endswith(b"\n"), "it does not end with a line feed")
+        start, text = parse(line[:-1])
+        need(line[:-1] == text and is_start(start), "it is not a line of that kind")
+        size = start["size"]
+        need(size > 0 and bin(size).count("1") == len(start["nodes"]), "its size and nodes do not match")
+        need(size % 2 == 0 or start["nodes"][-1] == start["hash"], "its hash and nodes do not match")
+        return start
+    except Bad as bad:
+        raise Bad("the first line, where the records begin: %s" % bad)
+
+
+def verify_files(paths, checkpoints):
+    """The number of records, and the sequence of the first, if all are intact and extend every checkpoint."""
+    def first_line(path):
+        with opened(path) as lines:
+            return lines.readline(1 << 20)
+
+    starts = [(start_of(first_line(path)), path) for path in paths] if len(paths) > 1 else [(None, paths[0])]
+    state, count = Journal(), 0
+    for _, path in sorted(starts, key=lambda part: part[0]["size"] if part[0] else 0):
+        with opened(path) as lines:
+            line = lines.readline(1 << 20)
+            start = start_of(line)
+            state.begin(start, path)
+            state.compare(checkpoints)
+            line = lines.readline(1 << 20) if start else line
+            need(line, "there are no records")
+            while line:
+                state.add(line, checkpoints)
+                count += 1
+                line = lines.readline(1 << 20)
     for checkpoint in checkpoints:
-        need(checkpoint["size"] > 0, "the checkpoint is of no records")
-        need(checkpoint["size"] <= tree.size,
-             "record %d: it is gone; the checkpoint has %d records" % (tree.size, checkpoint["size"]))
-    return tree.size
+        need(checkpoint["size"] > 0, "the checkpoint is over no records")
+        need(checkpoint["size"] >= state.first,
+             "the checkpoint is about archived records: its archives are needed, too")
+        need(checkpoint["size"] <= state.tree.size, "record %d: it is missing; the checkpoint has %d records"
+             % (state.tree.size, checkpoint["size"]))
+    return count, state.first
+
+
+def opened(path):
+    """A file, decompressed if it is an archive."""
+    with open(path, "rb") as file:
+        is_compressed = file.read(2) == b"\x1f\x8b"
+    return gzip.open(path, "rb") if is_compressed else open(path, "rb")
 
 
 def climb(i, last, path, old, new):
-    """Follows a proof up the tree: the root of its old part (of use for consistency only), and the root of all."""
+    """Follows a proof up the tree: the root of its old part (for consistency only), and the root of all."""
     for p in path:
         need(last != 0, "the proof has too many hashes")
         if i & 1 or i == last:
@@ -196,18 +266,18 @@ def climb(i, last, path, old, new):
 def verify_inclusion(record, checkpoint, path):
     check_hash(record)
     sequence, size = record["sequence"], checkpoint["size"]
-    need(sequence < size, "record %d came after the checkpoint of %d" % (sequence, size))
+    need(sequence < size, "record %d is newer than the checkpoint over %d" % (sequence, size))
     root = climb(sequence, size - 1, path, record["hash"], record["hash"])[1]
     need(root == checkpoint["root"], "the hashes do not lead from the record to the checkpoint")
     return "record %d is in the journal of size %d and root %s" % (sequence, size, root)
 
 
 def verify_consistency(old, new, path):
-    need(old["journal"] == new["journal"], "the checkpoints are of two journals")
-    # With an old size of 0, `i` below would be -1, and odd for ever.
-    need(0 < old["size"] <= new["size"], "the old checkpoint is of no records, or of more than the new one")
+    need(old["journal"] == new["journal"], "the checkpoints are of different journals")
+    # With an old size of 0, `i` below would be -1, which stays odd.
+    need(0 < old["size"] <= new["size"], "the old checkpoint has no records, or more than the new one")
     if old["size"] == new["size"]:
-        need(old["root"] == new["root"] and not path, "the checkpoints are of the same size, and something differs")
+        need(old["root"] == new["root"] and not path, "the checkpoints have the same size and differ")
     else:
         if old["size"] & (old["size"] - 1) == 0:  # a power of two
             path = [old["root"]] + path
@@ -217,32 +287,33 @@ def verify_consistency(old, new, path):
             i, last = i >> 1, last >> 1
         roots = climb(i, last, path[1:], path[0], path[0])
         need(roots == (old["root"], new["root"]), "the hashes do not lead to both checkpoints")
-    return "the journal of size %d and root %s goes on from that of size %d and root %s" % (
+    return "the journal of size %d and root %s extends that of size %d and root %s" % (
         new["size"], new["root"], old["size"], old["root"])
 
 
 def read(path, what, *forms):
-    """A small file. If it is something else, that says nothing about a journal, so it is wrong use."""
+    """Reads a small file. If it is something else, that is wrong usage, and not a finding."""
     try:
         with open(path, "rb") as file:
             value = parse(file.read())[0]
-        need(any(is_form(value) for is_form in forms), "it does not have the form of one")
+        need(any(is_form(value) for is_form in forms), "its members are wrong")
         return value
     except Bad as bad:
         raise WrongUse("%s is not a %s: %s" % (path, what, bad))
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description="Verifies an exported journal of metier, or a proof.")
-    parser.add_argument("export", nargs="?", metavar="EXPORT", help="what `metier audit export` wrote")
+    parser = argparse.ArgumentParser(description="Verifies exports and archives of a metier journal, or a proof.")
+    parser.add_argument("files", nargs="*", metavar="FILE",
+                        help="what `metier audit export` or `metier audit archive` wrote; several must continue one another")
     parser.add_argument("--since", action="append", default=[], metavar="CHECKPOINT",
-                        help="a checkpoint that the journal must go on from; can be repeated")
-    parser.add_argument("--proof", metavar="FILE", help="a proof, instead of an export")
+                        help="a checkpoint that the journal must extend; can be repeated")
+    parser.add_argument("--proof", metavar="FILE", help="a proof, instead of files")
     options = parser.parse_args(arguments)
-    if (options.export is None) == (options.proof is None) or (options.since and options.export is None):
-        parser.error("give either EXPORT, with any number of --since, or --proof FILE")
+    if (not options.files) == (options.proof is None) or (options.since and not options.files):
+        parser.error("give either FILE, with any number of --since, or --proof FILE")
     try:
-        if options.export is None:
+        if options.proof:
             proof = read(options.proof, "proof", is_inclusion, is_consistency)
             if "record" in proof:
                 found = verify_inclusion(proof["record"], proof["checkpoint"], proof["proof"])
@@ -251,13 +322,15 @@ def main(arguments=None):
             print("proven: " + found)
         else:
             checkpoints = [read(path, "checkpoint", is_checkpoint) for path in options.since]
-            with open(options.export, "rb") as lines:
-                size, compared = verify_export(lines, checkpoints), len(checkpoints)
-            print("whole: %d record%s, compared with %d checkpoint%s" % (
-                size, "s"[size == 1:], compared, "s"[compared == 1:]))
+            (count, first), matched = verify_files(options.files, checkpoints), len(checkpoints)
+            print("OK: %d record%s intact%s, %d checkpoint%s matched" % (
+                count, "s"[count == 1:], ", from record %d" % first if first else "", matched, "s"[matched == 1:]))
         return 0
     except Bad as bad:
-        print("%s: %s" % ("NOT proven" if options.export is None else "damaged", bad))
+        print("%s: %s" % ("NOT proven" if options.proof else "damaged", bad))
+        return 1
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        print("damaged: the compressed file is cut off or was changed: %s" % error)
         return 1
     except (WrongUse, OSError, ValueError, MemoryError) as error:  # ValueError: a zero byte in a path
         print("error: " + (str(error) or "not enough memory"), file=sys.stderr)  # stderr escapes what it cannot show

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use metier_fuzz::{check_archive, check_export, check_manifest, check_policy, check_read, check_scan};
 use metier_journal::{
-    Clock, Durability, Journal, JournalAddress, JournalOptions, JournalReader, PendingRecord, RecordContext,
-    Time,
+    ArchiveRequest, Clock, Durability, Journal, JournalAddress, JournalOptions, JournalReader, PendingRecord,
+    RecordContext, Time,
 };
 use metier_store::{ArchiveFormat, pack};
 use serde_json::Value;
@@ -210,14 +210,14 @@ fn calls() -> Vec<Vec<u8>> {
     each.map(String::into_bytes).collect()
 }
 
-/// A journal, truncated after each record.
+/// A journal, cut off after each record, its archive, and the export of what is left in it.
 fn exports() -> Vec<Vec<u8>> {
-    let lines = exported().unwrap_or_default();
+    let (lines, archived) = exported().unwrap_or_default();
     let ends = lines.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
-    ends.map(|end| lines[..end].to_vec()).collect()
+    ends.map(|end| lines[..end].to_vec()).chain(archived).collect()
 }
 
-fn exported() -> Option<Vec<u8>> {
+fn exported() -> Option<(Vec<u8>, Vec<Vec<u8>>)> {
     let directory = tempfile::tempdir().ok()?;
     let place = JournalAddress::file(directory.path().join("journal.db"));
     let clock = Arc::new(Numbers(AtomicU64::new(0)));
@@ -228,10 +228,24 @@ fn exported() -> Option<Vec<u8>> {
         let event = serde_json::json!({ "kind": "note", "number": number, "text": "\u{1}\"é\u{10000}\\", "list": [null, true, -1, {}] });
         journal.append(PendingRecord::of_value(&*clock, &RecordContext::session("s"), event).ok()?).ok()?;
     }
-    journal.close().ok()?;
-    let mut lines = Vec::new();
-    JournalReader::open(&place).ok()?.export(&mut lines).ok()?.ok()?;
-    Some(lines)
+    journal.flush().ok()?;
+    let export = || {
+        let mut lines = Vec::new();
+        JournalReader::open(&place).ok()?.export(&mut lines).ok()?.ok()?;
+        Some(lines)
+    };
+    let lines = export()?;
+    let request = ArchiveRequest {
+        directory: directory.path().join("archives"),
+        before: Time::from_micros(1),
+        by_month: false,
+        context: RecordContext::default(),
+    };
+    let archives = journal.archive(&request).ok()?.archives;
+    let mut archived: Vec<Vec<u8>> =
+        archives.iter().filter_map(|one| std::fs::read(&one.path).ok()).collect();
+    archived.push(export()?);
+    Some((lines, archived))
 }
 
 /// A counter for times and ids.

@@ -141,7 +141,9 @@ const fn of_journal(error: &JournalError) -> Exit {
     match error {
         JournalError::NotFound { .. } => Exit::NotFound,
         JournalError::Damaged { .. } | JournalError::Record { .. } => Exit::Findings,
-        JournalError::Address { .. } | JournalError::Checkpoint { .. } => Exit::Usage,
+        JournalError::Address { .. } | JournalError::Checkpoint { .. } | JournalError::NoArchives { .. } => {
+            Exit::Usage
+        }
         _ => Exit::Environment,
     }
 }

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[path = "cli/archive.rs"]
+mod archive;
 #[path = "cli/audit.rs"]
 mod audit;
 #[path = "cli/catalog.rs"]

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metier_journal::{
-    Checkpoint, Durability, Event, Identity, Journal, JournalAddress, JournalOptions, PendingRecord,
-    RecordContext,
+    Checkpoint, Durability, Event, Identity, Journal, JournalAddress, JournalError, JournalOptions,
+    JournalReader, PendingRecord, RecordContext, Time,
 };
 #[cfg(feature = "otel")]
 use metier_journal::{Telemetry, TelemetrySettings};
 use metier_skill::Digest;
 
-use crate::environment::{Environment, SystemClock};
+use crate::environment::{Environment, SystemClock, now};
 use crate::error::HostError;
 use crate::host::Metier;
 #[cfg(feature = "otel")]
 use crate::settings::TelemetryTable;
-use crate::settings::{JournalSetting, SettingOrigin, journal};
+use crate::settings::{ArchivePeriod, JournalSetting, SettingOrigin, journal};
 
 /// Whether a text names a journal.
 pub(crate) fn check(text: &str) -> Result<(), String> {
@@ -83,6 +83,38 @@ impl Metier {
             #[cfg(feature = "otel")]
             telemetry,
         })
+    }
+
+    /// The directory for archives: that of the settings, or `archives` beside the journal.
+    pub fn archive_directory(&self) -> Result<PathBuf, HostError> {
+        let setting = self.settings().recording.archive.value.as_ref();
+        if let Some(directory) = setting.and_then(|setting| setting.directory.clone()) {
+            return Ok(directory);
+        }
+        let address = self.journal_address()?;
+        let beside = address.as_file().and_then(Path::parent).map(|parent| parent.join("archives"));
+        beside.ok_or_else(|| JournalError::NoArchives { place: address.to_string() }.into())
+    }
+
+    /// The time before which records are to be archived by the settings; `None` if they do not say.
+    pub fn archive_before(&self) -> Option<Time> {
+        let setting = self.settings().recording.archive.value.as_ref()?;
+        let before = Time::parse_near(&setting.keep, now())?;
+        Some(if setting.by == Some(ArchivePeriod::Month) { before.month_start() } else { before })
+    }
+
+    /// The time of the oldest record, if it is to be archived by the settings.
+    pub fn archiving_due(&self) -> Result<Option<Time>, HostError> {
+        let Some(before) = self.archive_before() else { return Ok(None) };
+        let address = self.journal_address()?;
+        if address.as_file().is_none() {
+            return Ok(None);
+        }
+        match JournalReader::open(&address) {
+            Ok(mut reader) => Ok(reader.oldest()?.filter(|oldest| *oldest < before)),
+            Err(JournalError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The account and the machine, as records name them.

@@ -21,7 +21,7 @@ pub use file::{read_named, read_regular};
 pub use list::{OTHER_VARIABLES, SETTINGS, SettingInfo};
 #[cfg(feature = "session")]
 pub(crate) use recording::journal;
-pub use recording::{JournalSetting, RecordingSettings, TelemetryTable};
+pub use recording::{ArchivePeriod, ArchiveSetting, JournalSetting, RecordingSettings, TelemetryTable};
 
 use self::file::{File, RuleTable, roots};
 use crate::environment::Environment;

@@ -6,7 +6,7 @@ use std::ops::{ControlFlow, Deref};
 use std::path::{Path, PathBuf};
 
 use metier_catalog::LOCK_FILE;
-use metier_journal::{CheckReport, Event, JournalError, JournalReader, RecordContext};
+use metier_journal::{CheckReport, Event, JournalAddress, JournalError, JournalReader, RecordContext};
 use metier_skill::Digest;
 use metier_store::{
     ChangeKind, FetchContext, InstallOptions, PlannedChange, SkillSource, Store, StoreError, TrustFile,
@@ -167,22 +167,32 @@ impl HostStore {
         Ok(recorder.close())
     }
 
-    /// Every digest that the journal refers to: what must be kept to replay it.
-    pub fn referred_digests(&self) -> Result<HashSet<Digest>, HostError> {
-        let mut digests = HashSet::new();
-        let mut reader = match JournalReader::open(&self.metier.journal_address()?) {
-            Ok(reader) => reader,
-            Err(JournalError::NotFound { .. }) => return Ok(digests),
-            Err(error) => return Err(error.into()),
-        };
-        reader.each(|row, _| {
-            let text = row.event;
-            for (at, _) in text.match_indices("sha256:") {
-                digests.extend(text.get(at..at + 71).and_then(|digest| digest.parse::<Digest>().ok()));
-            }
-            ControlFlow::Continue(())
-        })?;
-        Ok(digests)
+    /// Every digest that the journal and its archives mention: what is needed to replay them. The second list has archives
+    /// that are not where they were written.
+    pub fn referred_digests(&self) -> Result<(HashSet<Digest>, Vec<PathBuf>), HostError> {
+        let (mut digests, mut missing, mut seen) = (HashSet::new(), Vec::new(), HashSet::new());
+        let mut open = vec![self.metier.journal_address()?];
+        while let Some(address) = open.pop() {
+            let mut reader = match JournalReader::open(&address) {
+                Ok(reader) => reader,
+                Err(JournalError::NotFound { .. }) => {
+                    missing.extend(address.as_file().filter(|_| !seen.is_empty()).map(Path::to_path_buf));
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            seen.insert(address.key());
+            reader.each(|row, _| {
+                let text = row.event;
+                for (at, _) in text.match_indices("sha256:") {
+                    digests.extend(text.get(at..at + 71).and_then(|digest| digest.parse::<Digest>().ok()));
+                }
+                ControlFlow::Continue(())
+            })?;
+            let archives = reader.archives()?.into_iter().map(|one| JournalAddress::file(one.path));
+            open.extend(archives.filter(|one| !seen.contains(&one.key())));
+        }
+        Ok((digests, missing))
     }
 }
 

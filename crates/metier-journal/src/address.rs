@@ -1,4 +1,4 @@
-//! Where a journal is: a file, or a stream on a PostgreSQL server.
+//! The address of a journal: a file, or a stream on a PostgreSQL server.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::error::JournalError;
 use crate::postgres::{Address, Postgres};
 use crate::store::Store;
 
-/// Where a journal is: in a file, or in a stream on a PostgreSQL server.
+/// The address of a journal: a file, or a stream on a PostgreSQL server. An archive or an export can be read at its path.
 ///
 /// ```
 /// use metier_journal::JournalAddress;
@@ -36,12 +36,12 @@ enum Kind {
 }
 
 impl JournalAddress {
-    /// In this file.
+    /// The address of a file.
     pub fn file<P: Into<PathBuf>>(path: P) -> Self {
         Self(Kind::File(path.into()))
     }
 
-    /// The file, if it is in one.
+    /// The file, if the journal is in one.
     pub fn as_file(&self) -> Option<&Path> {
         match &self.0 {
             Kind::File(path) => Some(path),
@@ -50,7 +50,7 @@ impl JournalAddress {
         }
     }
 
-    /// A text that names this place and no other, whoever asks and with whatever password: the path of a file, or `host:port/database/stream`.
+    /// A unique name that does not depend on the user or password: the path of a file, or `host:port/database/stream`.
     pub fn key(&self) -> String {
         match &self.0 {
             Kind::File(path) => path.display().to_string(),
@@ -59,7 +59,7 @@ impl JournalAddress {
         }
     }
 
-    /// How many records there once were, and the hash of the last, where that is noted beside them.
+    /// The number of records that was noted beside the journal, and the hash of the last one.
     pub(crate) fn noted(&self) -> Option<(u64, Digest)> {
         files::noted(self.as_file()?)
     }
@@ -112,6 +112,7 @@ impl JournalAddress {
 #[cfg(feature = "sqlite")]
 mod files {
     use super::{Duration, JournalError, Path, Store};
+    use crate::lines::{Lines, is_lines};
     use crate::sqlite::Sqlite;
     pub(super) use crate::sqlite::noted;
 
@@ -120,6 +121,9 @@ mod files {
     }
 
     pub(super) fn open_to_read(path: &Path) -> Result<Box<dyn Store>, JournalError> {
+        if is_lines(path) {
+            return Ok(Box::new(Lines::open(path)));
+        }
         Ok(Box::new(Sqlite::open_to_read(path)?))
     }
 }
@@ -127,16 +131,24 @@ mod files {
 #[cfg(not(feature = "sqlite"))]
 mod files {
     use super::{Digest, Duration, JournalError, Path, Store};
+    use crate::lines::{Lines, is_lines};
 
     pub(super) const fn noted(_: &Path) -> Option<(u64, Digest)> {
         None
     }
 
     pub(super) fn open(path: &Path, _: Duration) -> Result<Box<dyn Store>, JournalError> {
-        open_to_read(path)
+        not_compiled(path)
     }
 
     pub(super) fn open_to_read(path: &Path) -> Result<Box<dyn Store>, JournalError> {
+        if is_lines(path) {
+            return Ok(Box::new(Lines::open(path)));
+        }
+        not_compiled(path)
+    }
+
+    fn not_compiled(path: &Path) -> Result<Box<dyn Store>, JournalError> {
         Err(JournalError::NotCompiled { place: path.display().to_string(), feature: "sqlite" })
     }
 }

@@ -1,4 +1,4 @@
-//! Appends that answer at once: a thread writes what has come together, once a second or when it is much.
+//! Appends that return immediately: a thread writes the queued records once a second, or earlier if there are many.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -9,14 +9,14 @@ use crate::error::JournalError;
 use crate::journal::{Shared, lock, panicked};
 use crate::record::PendingRecord;
 
-/// What a crash may cost.
+/// How long a record waits at most.
 const DELAY: Duration = Duration::from_secs(1);
-/// So many are written without waiting for the second to be over.
+/// This many records are written without waiting.
 const MANY: usize = 4096;
-/// Who adds more than this has to wait until some of it is written.
+/// With more queued records than this, appends wait.
 const MOST: usize = 8 * MANY;
 
-/// The thread, and what it has to write.
+/// The thread and its queue.
 pub(crate) struct Batched {
     queue: Arc<Queue>,
     thread: Option<JoinHandle<()>>,
@@ -25,7 +25,7 @@ pub(crate) struct Batched {
 #[derive(Default)]
 struct Queue {
     state: Mutex<State>,
-    /// Something for the thread to do.
+    /// There is something to write.
     work: Condvar,
     /// Something was written.
     written: Condvar,
@@ -37,7 +37,7 @@ struct State {
     is_writing: bool,
     is_wanted: bool,
     is_over: bool,
-    /// Why the last attempt failed; nothing more is taken until one succeeds.
+    /// Why the last attempt failed; appends fail until one succeeds.
     failed: Option<JournalError>,
 }
 
@@ -68,7 +68,7 @@ impl Batched {
         lock(&self.queue.state).failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Waits until everything is written, or cannot be.
+    /// Waits until everything is written or has failed.
     pub(crate) fn flush(&self) -> Result<(), JournalError> {
         let mut state = lock(&self.queue.state);
         state.is_wanted = true;
@@ -80,7 +80,7 @@ impl Batched {
         state.failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Writes what is left, and ends the thread.
+    /// Writes the rest and ends the thread.
     pub(crate) fn stop(mut self) -> Result<(), JournalError> {
         let flushed = self.flush();
         self.end();
@@ -112,7 +112,7 @@ impl Queue {
         let mut state = lock(&self.state);
         let mut tried = 0;
         loop {
-            // What failed is not tried again at once.
+            // A failed write is not repeated immediately.
             let is_early = |state: &State| tried > 0 || state.entries.len() < MANY;
             let idle = |state: &mut State| is_early(state) && !state.is_wanted && !state.is_over;
             let waited = self.work.wait_timeout_while(state, DELAY, idle);
@@ -130,7 +130,7 @@ impl Queue {
             state.is_writing = false;
             state.failed = result.err();
             if state.failed.is_some() {
-                // In front of what came meanwhile.
+                // Before the records that were queued meanwhile.
                 let later = std::mem::replace(&mut state.entries, entries);
                 state.entries.extend(later);
             }
@@ -139,7 +139,7 @@ impl Queue {
     }
 }
 
-/// Writes these. The first so many were tried before, and may turn out to have been written.
+/// Writes these. The first `tried` were attempted before and may have been written.
 fn write(shared: &Shared, entries: &mut Vec<PendingRecord>, tried: usize) -> Result<(), JournalError> {
     let write = || {
         if tried > 0 && shared.are_written(&entries[..tried])? {
@@ -147,6 +147,6 @@ fn write(shared: &Shared, entries: &mut Vec<PendingRecord>, tried: usize) -> Res
         }
         if entries.is_empty() { Ok(()) } else { shared.write_all(entries).map(drop) }
     };
-    // The thread must go on: others wait for it.
+    // The thread must continue: others wait for it.
     catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|_| Err(panicked()))
 }

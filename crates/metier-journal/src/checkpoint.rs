@@ -1,4 +1,4 @@
-//! What a journal was at some point: its size and Merkle root. Kept outside of it, it shows what was cut off or rewritten since.
+//! Checkpoints: the size and Merkle root of a journal. A checkpoint that is kept elsewhere reveals later truncation and rewriting.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read as _, Write as _};
@@ -16,60 +16,60 @@ use crate::merkle;
 use crate::record::{Record, Time, canonical};
 use crate::store::Store;
 
-/// The longest file that is read as one.
+/// The longest file that is read as a checkpoint.
 const MAX_CHECKPOINT: u64 = 64 << 10;
 
-/// A journal's size and Merkle root.
+/// The size and Merkle root of a journal. Keep one where whoever can change the journal cannot change it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
-    /// Which journal.
+    /// The id of the journal.
     pub journal: Uuid,
-    /// The Merkle root over its first records.
+    /// The Merkle root over its first `size` records.
     pub root: Digest,
-    /// How many these are.
+    /// The number of records.
     pub size: u64,
-    /// When that was.
+    /// When it was made; no hash covers this.
     pub time: Time,
 }
 
-/// That a record is in the journal of a checkpoint.
+/// Proof that a record is in the journal of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Inclusion {
     /// The record.
     pub record: Record,
-    /// What it is in.
+    /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// The hashes that lead from one to the other.
+    /// The hashes that lead from the record to the root.
     pub proof: Vec<Digest>,
 }
 
-/// That the journal of one checkpoint begins with that of another.
+/// Proof that the journal of one checkpoint extends that of another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Consistency {
-    /// The one that it begins with.
+    /// The earlier checkpoint.
     pub old: Checkpoint,
-    /// The one that it is.
+    /// The later checkpoint.
     pub new: Checkpoint,
-    /// The hashes that lead from one to the other.
+    /// The hashes that lead to both roots.
     pub proof: Vec<Digest>,
 }
 
 impl Checkpoint {
-    /// Of everything that is known of a journal here; nothing, if there is nothing in it.
+    /// The checkpoint over everything that this store has seen; `None` for an empty journal.
     pub(crate) fn of(store: &mut dyn Store, time: Time) -> Result<Option<Self>, JournalError> {
         let (size, root) = (store.tail().size(), store.tail().root());
         Ok(journal_of(store)?.filter(|_| size > 0).map(|journal| Self { journal, root, size, time }))
     }
 
-    /// Reads one from a file.
+    /// Reads a checkpoint from a file.
     pub fn read(path: &Path) -> Result<Self, JournalError> {
         let wrong = |reason: String| JournalError::Checkpoint { path: path.to_owned(), reason };
         let read = || {
             if !fs::metadata(path)?.is_file() {
-                return Err(io::Error::other("it is not a file"));
+                return Err(io::Error::other("not a regular file"));
             }
             let mut text = Vec::new();
             fs::File::open(path)?.take(MAX_CHECKPOINT).read_to_end(&mut text)?;
@@ -79,14 +79,14 @@ impl Checkpoint {
         serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))
     }
 
-    /// Its one text, as JSON.
+    /// Canonical JSON.
     pub fn to_text(&self) -> String {
         canonical(&serde_json::to_value(self).unwrap_or_default())
     }
 }
 
 impl Inclusion {
-    /// Whether it is true.
+    /// Whether the proof is valid.
     pub fn holds(&self) -> bool {
         let Checkpoint { size, root, .. } = &self.checkpoint;
         merkle::check_inclusion(&self.record, *size, root, &self.proof)
@@ -94,7 +94,7 @@ impl Inclusion {
 }
 
 impl Consistency {
-    /// Whether it is true.
+    /// Whether the proof is valid.
     pub fn holds(&self) -> bool {
         let (old, new) = (&self.old, &self.new);
         old.journal == new.journal
@@ -102,22 +102,22 @@ impl Consistency {
     }
 }
 
-/// Which journal this is; nothing, if there is no record in it that says so.
+/// The id of the journal; `None` if it is empty or its first record does not name one.
 pub(crate) fn journal_of(store: &mut dyn Store) -> Result<Option<Uuid>, JournalError> {
-    let mut journal = None;
-    store.read(0, &mut |found| {
+    let (mut archived, mut created) = (None, None);
+    store.read(0, &mut |start| archived = start.map(|start| start.journal), &mut |found| {
         if let Ok(row) = found
             && row.sequence == 0
-            && let Some(Event::JournalCreated { journal: id, .. }) = row.to_event()
+            && let Some(Event::JournalCreated { journal, .. }) = row.to_event()
         {
-            journal = Some(id);
+            created = Some(journal);
         }
         ControlFlow::Break(())
     })?;
-    Ok(journal)
+    Ok(archived.or(created))
 }
 
-/// A file with the last checkpoint of a journal, outside of it.
+/// A file outside of the journal that holds its last checkpoint.
 #[derive(Debug, Clone)]
 pub(crate) struct Remembered {
     path: PathBuf,
@@ -135,7 +135,7 @@ impl Remembered {
         Checkpoint::read(&self.path).map(Some)
     }
 
-    /// Whether what is remembered can be of this journal. Only [`verify`](crate::verify()) looks at all of it.
+    /// Whether the journal can still be the one that was remembered. Only [`verify`](crate::verify()) checks every record.
     pub(crate) fn check(&self, store: &mut dyn Store) -> Result<(), JournalError> {
         let Some(checkpoint) = self.read()? else { return Ok(()) };
         let (size, journal) = (store.size()?, journal_of(store)?);
@@ -143,18 +143,18 @@ impl Remembered {
         let reason = match () {
             () if journal != Some(checkpoint.journal) => {
                 format!(
-                    "`{path}` remembers another journal; if that was moved away on purpose, move this file as well"
+                    "`{path}` is the checkpoint of another journal; if you moved that journal away, move this file too"
                 )
             }
             () if size < checkpoint.size => {
-                format!("it has {size} records, and `{path}` remembers {}", checkpoint.size)
+                format!("it has {size} records, but its checkpoint `{path}` has {}", checkpoint.size)
             }
             () => return Ok(()),
         };
         Err(JournalError::Damaged { reason })
     }
 
-    /// Remembers a checkpoint, unless a later one of the same journal is remembered.
+    /// Stores a checkpoint, unless a later one of the same journal is stored.
     pub(crate) fn keep(&self, checkpoint: &Checkpoint) -> Result<(), JournalError> {
         if self.read()?.is_some_and(|old| old.journal != checkpoint.journal || old.size >= checkpoint.size) {
             return Ok(());
@@ -162,7 +162,7 @@ impl Remembered {
         self.write(checkpoint).map_err(|error| JournalError::of_file(&self.path, "written", &error))
     }
 
-    /// Replaces the file, whole or not at all.
+    /// Replaces the file atomically.
     fn write(&self, checkpoint: &Checkpoint) -> io::Result<()> {
         let directory = self.path.parent().unwrap_or(Path::new("/"));
         DirBuilder::new().recursive(true).mode(0o700).create(directory)?;

@@ -1,4 +1,4 @@
-//! What keeps a journal from being written or read. What is wrong with a journal's records is a [`Damage`](crate::Damage).
+//! Errors that prevent writing or reading a journal. Damaged records are reported as a [`Damage`](crate::Damage).
 
 use std::io;
 use std::path::PathBuf;
@@ -9,13 +9,13 @@ use metier_skill::Coded;
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// There is no journal.
-    #[error("there is no journal at `{place}`: nothing was recorded there yet")]
+    /// The journal does not exist.
+    #[error("the journal `{place}` does not exist; nothing was recorded there yet")]
     NotFound {
-        /// Where it should be.
+        /// The file, or the server and stream.
         place: String,
     },
-    /// This program was built without the code for journals of this kind.
+    /// The program was built without support for this kind of journal.
     #[error("the journal `{place}` cannot be opened: this program was built without {feature}")]
     NotCompiled {
         /// The file, or the server.
@@ -30,16 +30,16 @@ pub enum JournalError {
         path: PathBuf,
         /// What was tried: `written`, `read`.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         reason: String,
     },
-    /// The disk, here or at the server, has no room for what must be recorded.
-    #[error("there is no room to record anything in `{}`; free some space, then try again", path.display())]
+    /// The disk, here or at the server, is full.
+    #[error("nothing can be recorded in `{}`: the disk is full; free some space, then try again", path.display())]
     Full {
         /// The file, or the server and stream.
         path: PathBuf,
     },
-    /// Another process has locked it, and does not let go.
+    /// Another process holds the lock for too long.
     #[error(
         "nothing can be recorded in `{}`: {holder} has locked it for more than {seconds} s; resume or end that process, then try again",
         path.display()
@@ -52,72 +52,76 @@ pub enum JournalError {
         /// How long was waited.
         seconds: u64,
     },
-    /// The directory, the file or the server may not be written to.
+    /// The directory, the file or the server is read-only.
     #[error("nothing can be recorded in `{}`: {reason}; make it writable, or set `journal` to another place", path.display())]
     ReadOnly {
         /// The file, or the server and stream.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         reason: String,
     },
-    /// The file is there and is no journal, or is damaged so that it cannot be opened.
-    #[error("`{}` is not a journal that can be read: {reason}; `metier audit verify` says more", path.display())]
+    /// The file exists and is not a journal, or is too damaged to be opened.
+    #[error("`{}` is not a readable journal: {reason}; run `metier audit verify` for details", path.display())]
     NotAJournal {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A newer metier wrote it.
-    #[error("the journal `{place}` has format {found}; this metier knows {known}")]
+    /// A newer version of metier wrote it.
+    #[error("the journal `{place}` has format {found}; this version of metier reads up to format {known}")]
     Format {
-        /// Where it is.
+        /// The file, or the server and stream.
         place: String,
         /// Its format.
         found: i64,
-        /// Ours.
+        /// The newest supported format.
         known: i64,
     },
     /// An event that cannot be recorded.
     #[error("the event cannot be recorded: {reason}")]
     Event {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A record cannot be read.
-    #[error("record {sequence} of the journal cannot be read: {reason}; `metier audit verify` says more")]
+    #[error(
+        "record {sequence} of the journal cannot be read: {reason}; run `metier audit verify` for details"
+    )]
     Record {
-        /// Which.
+        /// The sequence of the record.
         sequence: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The last records of a journal are not what they were, so nothing is added to it.
-    #[error("nothing is added to the journal: {reason}; `metier audit verify` says more")]
+    /// The end of the journal was changed, so nothing is added to it.
+    #[error(
+        "the journal is damaged, so nothing is added to it: {reason}; run `metier audit verify` for details"
+    )]
     Damaged {
-        /// What is wrong.
+        /// The damage.
         reason: String,
     },
     /// A server cannot be reached, or refuses.
-    #[error("the journal's server {place} cannot be used: {reason}")]
+    #[error("the journal server {place} cannot be used: {reason}")]
     Server {
         /// The server, without passwords.
         place: String,
-        /// What it said.
+        /// The error.
         reason: String,
     },
-    /// What was to be recorded in the background could not be.
-    #[error("{count} records that were to be written in the background are lost: {reason}")]
+    /// Records could not be written in the background.
+    #[error("{count} records could not be written in the background and are lost: {reason}")]
     Lost {
-        /// How many.
+        /// The number of records.
         count: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A setting that means nothing.
-    #[error("`{value}` is no place for a journal: {reason}")]
+    /// An invalid setting.
+    #[error("`{value}` is not a valid journal: {reason}")]
     Address {
-        /// What was set.
+        /// The setting.
         value: String,
         /// What is wrong with it.
         reason: String,
@@ -125,16 +129,36 @@ pub enum JournalError {
     /// Traces and metrics cannot be sent with these settings.
     #[error("telemetry cannot be sent: {reason}")]
     Telemetry {
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// A checkpoint that cannot be used.
-    #[error("`{}` is no checkpoint that can be read: {reason}", path.display())]
+    /// A file is not a usable checkpoint.
+    #[error("`{}` is not a readable checkpoint: {reason}", path.display())]
     Checkpoint {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
+    },
+    /// An archive cannot be written or used. No record was removed.
+    #[error("`{}` cannot be used as an archive: {reason}", path.display())]
+    Archive {
+        /// The archive, or the directory for archives.
+        path: PathBuf,
+        /// The reason.
+        reason: String,
+    },
+    /// The journal was archived by another process meanwhile. No record was removed.
+    #[error("records of the journal `{place}` were archived by another process at the same time; try again")]
+    Moved {
+        /// The file.
+        place: String,
+    },
+    /// Only journals in files can be archived.
+    #[error("the journal `{place}` cannot be archived: only journals in files can")]
+    NoArchives {
+        /// The server and stream.
+        place: String,
     },
 }
 
@@ -157,6 +181,9 @@ impl Coded for JournalError {
             Self::Address { .. } => "journal-place",
             Self::Telemetry { .. } => "journal-telemetry",
             Self::Checkpoint { .. } => "journal-checkpoint",
+            Self::Archive { .. } => "journal-archive",
+            Self::Moved { .. } => "journal-moved",
+            Self::NoArchives { .. } => "journal-no-archives",
         }
     }
 
@@ -165,14 +192,18 @@ impl Coded for JournalError {
             Self::NotCompiled { feature, .. } => {
                 Some(format!("build with the feature `{feature}` of metier-journal"))
             }
-            // What helps is in the message.
+            Self::NoArchives { .. } => Some(
+                "copy it with `metier audit export` and `metier audit checkpoint`, then set `journal` to a new stream"
+                    .to_owned(),
+            ),
+            // The messages say what to do.
             _ => None,
         }
     }
 }
 
 impl JournalError {
-    /// What the system said about a file, in our words.
+    /// An error of the system about a file as one of ours.
     pub(crate) fn of_file(path: impl Into<PathBuf>, doing: &'static str, error: &io::Error) -> Self {
         let path = path.into();
         match error.kind() {

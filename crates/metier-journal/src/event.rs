@@ -1,4 +1,4 @@
-//! What can happen: the events that a journal keeps, with the names of their members. Nothing here writes them.
+//! The events that a journal records, with the names of their members.
 
 mod script;
 
@@ -13,8 +13,9 @@ pub use self::script::{
 };
 use crate::privacy::RecordedContent;
 pub use crate::privacy::Variable;
+use crate::time::Time;
 
-/// Something that happened. In JSON, `kind` says what.
+/// An event. In JSON, `kind` names its kind. Hosts can record other kinds with [`PendingRecord::of_value`](crate::PendingRecord::of_value).
 ///
 /// ```
 /// use metier_journal::Event;
@@ -29,7 +30,7 @@ pub enum Event {
     /// A session began.
     #[serde(rename = "session.started")]
     SessionStarted {
-        /// What runs it, as `claude-code`.
+        /// The agent, such as `claude-code`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<String>,
     },
@@ -43,19 +44,19 @@ pub enum Event {
         skill_id: String,
         /// Its name.
         name: String,
-        /// How far it is trusted.
+        /// Its trust tier.
         tier: Tier,
-        /// What it costs in the catalogue.
+        /// The tokens of its entry in the skill list.
         tokens: u64,
     },
     /// The catalog changed.
     #[serde(rename = "skills.changed")]
     SkillsChanged {
-        /// Names that are new.
+        /// Added names.
         added: Vec<String>,
-        /// Names whose skill has changed.
+        /// Names of changed skills.
         changed: Vec<String>,
-        /// Names that are gone.
+        /// Removed names.
         removed: Vec<String>,
     },
     /// Skills were installed.
@@ -63,9 +64,9 @@ pub enum Event {
     SkillsInstalled {
         /// Each name with the digest of its tree.
         skills: BTreeMap<String, Digest>,
-        /// Where they came from.
+        /// Their source.
         source: String,
-        /// Those of them that a scan would have stopped, had nobody accepted the risk.
+        /// Those with scan findings that a person accepted.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         accepted: Vec<String>,
     },
@@ -77,7 +78,7 @@ pub enum Event {
         /// The directory, or the agent whose home it is.
         place: String,
     },
-    /// A person marked a folder as trusted, or took the mark off.
+    /// A person marked a folder as trusted, or removed the mark.
     #[serde(rename = "trust.changed")]
     TrustChanged {
         /// Its real path.
@@ -85,33 +86,33 @@ pub enum Event {
         /// Whether it is trusted from now on.
         trusted: bool,
     },
-    /// A skill's body was handed out.
+    /// The body of a skill was returned.
     #[serde(rename = "skill.activated")]
     SkillActivated {
         /// Its id in the catalog.
         skill_id: String,
         /// Its name.
         name: String,
-        /// How far it is trusted.
+        /// Its trust tier.
         tier: Tier,
-        /// Of the bytes that were handed out.
+        /// The digest of the bytes that were returned.
         skill_md_digest: Digest,
-        /// Of the whole skill.
+        /// The digest of the whole skill.
         tree_digest: Digest,
-        /// Who asked for it.
+        /// Who requested it.
         trigger: Trigger,
-        /// What the body costs.
+        /// The tokens of the body.
         tokens: u64,
-        /// How long it took.
+        /// The duration in microseconds.
         #[serde(default)]
         duration_us: u64,
     },
-    /// A skill's body was not handed out.
+    /// Activating a skill failed.
     #[serde(rename = "skill.activation_failed")]
     SkillActivationFailed {
-        /// What was asked for.
+        /// The requested name.
         name: String,
-        /// Who asked for it.
+        /// Who requested it.
         trigger: Trigger,
         /// The error's code.
         code: String,
@@ -119,24 +120,24 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
     },
-    /// The section of a skill was switched from its summary to its full text.
+    /// A section of a prompt was switched from its summary to its full text.
     #[serde(rename = "skill.expanded")]
     SkillExpanded {
-        /// The skill, where that is known.
+        /// The skill, if it is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         name: Option<String>,
         /// The prompt, as `namespace/key`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<String>,
-        /// Which.
+        /// The section.
         section: String,
-        /// What the text costs.
+        /// The tokens of the text.
         tokens: u64,
     },
     /// A tool of a prompt was called.
     #[serde(rename = "tool.invoked")]
     ToolInvoked(Box<ToolInvoked>),
-    /// A prompt was not rendered quite as it was asked for.
+    /// A prompt was not rendered exactly as requested.
     #[serde(rename = "prompt.warning")]
     PromptWarning {
         /// The prompt, as `namespace/key`.
@@ -146,35 +147,35 @@ pub enum Event {
         /// The warning's code.
         code: String,
     },
-    /// A resource was handed out.
+    /// A resource was returned.
     #[serde(rename = "skill.resource_read")]
     SkillResourceRead {
         /// The skill.
         name: String,
         /// The digest of the whole skill.
         tree_digest: Digest,
-        /// The resource, inside the skill.
+        /// The path of the resource in the skill.
         path: String,
-        /// What was handed out.
+        /// The content that was returned.
         content: RecordedContent,
-        /// Which part of it, where it was not all.
+        /// The part that was returned; `None` for the whole file.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         range: Option<ByteRange>,
-        /// What it costs.
+        /// Its tokens.
         tokens: u64,
-        /// How long it took.
+        /// The duration in microseconds.
         #[serde(default)]
         duration_us: u64,
     },
-    /// A script ran, or was kept from running.
+    /// A script ran, or was refused.
     #[serde(rename = "skill.script_executed")]
     SkillScriptExecuted(Box<ScriptExecuted>),
-    /// The policy decided on a call of a tool.
+    /// The policy decided on a tool call.
     #[serde(rename = "skill.tool_call_decided")]
     SkillToolCallDecided {
         /// The tool.
         tool: String,
-        /// What it was called with.
+        /// Its arguments.
         arguments: RecordedContent,
         /// `allow`, `ask` or `deny`.
         decision: String,
@@ -186,70 +187,70 @@ pub enum Event {
         /// The skills that were active.
         skills: Vec<String>,
     },
-    /// A person, or a host for them, answered a question.
+    /// A person, or the host on their behalf, answered a question.
     #[serde(rename = "skill.approval")]
     SkillApproval {
         /// The skill.
         name: String,
         /// The digest of the whole skill.
         tree_digest: Digest,
-        /// The script, if it is about one.
+        /// The script, if the question is about one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         script: Option<String>,
-        /// What it is about: `activate`, `scripts`, `network`, `destructive`.
+        /// The requested access: `activate`, `scripts`, `network`, `destructive`.
         access: String,
-        /// What of the network, if it is about that: `host` for the whole, or `host:port` with commas between.
+        /// The requested network access: `host` for all of it, or a comma-separated list of `host:port`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         network: Option<String>,
-        /// What they said.
+        /// The answer.
         answer: RecordedAnswer,
-        /// How long it holds: `once`, `session`, `digest`.
+        /// How long it is valid: `once`, `session`, `digest`.
         lifetime: String,
-        /// Whose answer it is, where that is not the person whose machine this is: the holder of a token.
+        /// Who answered, if not the user of this machine: the holder of a token.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
-        /// How it was given: `terminal`, `command`, `flag`, `client`, or by a `host`'s own means.
+        /// How it was given: `terminal`, `command`, `flag`, `client` or `host`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         how: Option<String>,
     },
-    /// A check failed, and what depended on it was not done: something is not what it should be.
+    /// A check failed, and the action that depended on it was not performed.
     #[serde(rename = "check.failed")]
     CheckFailed(Box<CheckReport>),
-    /// A check that ran a program was passed.
+    /// A check that ran a program passed.
     #[serde(rename = "check.passed")]
     CheckPassed(Box<CheckReport>),
-    /// A skill's rules no longer apply.
+    /// The rules of a skill no longer apply.
     #[serde(rename = "skill.deactivated")]
     SkillDeactivated {
         /// Its name.
         name: String,
     },
-    /// Somebody wants to change a protected document.
+    /// A change of a protected document was requested.
     #[serde(rename = "mutation.proposed")]
     MutationProposed {
         /// The request.
         request_id: String,
         /// The document.
         target: String,
-        /// What it would become.
+        /// The proposed content.
         payload: RecordedContent,
         /// The active skills with the digests of their trees.
         skills: BTreeMap<String, Digest>,
     },
-    /// What became of that.
+    /// The result of such a request.
     #[serde(rename = "mutation.decided")]
     MutationDecided {
         /// The request.
         request_id: String,
         /// `applied`, `conflict`, `rejected` or `unavailable`.
         outcome: String,
-        /// Why.
+        /// The reason as a code.
         code: String,
     },
     /// The journal's first record.
     #[serde(rename = "journal.created")]
     JournalCreated {
-        /// Which journal this is, among all.
+        /// The id of the journal.
         journal: uuid::Uuid,
         /// The format of its records.
         format: u64,
@@ -257,17 +258,20 @@ pub enum Event {
     /// The Merkle root over all records before this one.
     #[serde(rename = "journal.checkpoint")]
     JournalCheckpoint {
-        /// How many they are.
+        /// The number of these records.
         size: u64,
         /// The root.
         root: Digest,
-        /// The roots of the full trees that it is made of, the largest first.
+        /// The roots of the full subtrees, the largest first.
         nodes: Vec<Digest>,
     },
+    /// The oldest records were moved into an archive.
+    #[serde(rename = "journal.archived")]
+    JournalArchived(Box<ArchivedRecords>),
 }
 
 impl Event {
-    /// The skill that it is about, where it is about one.
+    /// The skill that the event is about, if it is about one.
     pub fn skill(&self) -> Option<&str> {
         match self {
             Self::SkillDiscovered { name, .. }
@@ -284,34 +288,61 @@ impl Event {
     }
 }
 
-/// A check, and what it found.
+/// Records that were moved into an archive, and how to recognise it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchivedRecords {
+    /// The id of the journal.
+    pub journal: uuid::Uuid,
+    /// Where the archive was written.
+    pub path: String,
+    /// The SHA-256 of the file.
+    pub digest: Digest,
+    /// The size of the file.
+    pub bytes: u64,
+    /// The sequence of its first record.
+    pub first: u64,
+    /// The number of its records.
+    pub records: u64,
+    /// The hash of the record before its first one; all zeros if there is none.
+    pub previous: Digest,
+    /// The hash of its last record, which the journal's first record follows.
+    pub hash: Digest,
+    /// The Merkle root over all records of the journal up to its last one.
+    pub root: Digest,
+    /// The time of its first record.
+    pub oldest: Time,
+    /// The time of its last record.
+    pub newest: Time,
+}
+
+/// A check and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckReport {
     /// The skill.
     pub name: String,
-    /// What was checked: `installed`, `session`, `verify`, `signature`, `lock`, `dependencies`.
+    /// The check: `installed`, `session`, `verify`, `signature`, `lock`, `dependencies`.
     pub check: String,
-    /// What the skill should be, or is, by its digest, where that is known.
+    /// The expected or actual digest of the skill, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree_digest: Option<Digest>,
-    /// The code of what was found.
+    /// The code of the finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// What was found, for a person.
+    /// The finding as text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// Some bytes of a file.
+/// A range of bytes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ByteRange {
-    /// Where they begin.
+    /// The offset of the first byte.
     pub offset: u64,
-    /// How many they are.
+    /// The number of bytes.
     pub length: u64,
 }
 
-/// Who asked for a skill.
+/// Who requested a skill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -324,16 +355,16 @@ pub enum Trigger {
     Nested,
 }
 
-/// What a person said.
+/// The answer of a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RecordedAnswer {
-    /// Yes.
+    /// Approved.
     Granted,
-    /// No.
+    /// Refused.
     Refused,
-    /// What they had said no longer counts.
+    /// An earlier answer was revoked.
     Revoked,
 }
 
@@ -348,43 +379,43 @@ impl RecordedAnswer {
     }
 }
 
-/// A call of a tool that a prompt brought along.
+/// A call of a tool that a prompt provides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolInvoked {
     /// The tool.
     pub tool: String,
-    /// The call: what the agent calls it, else an id of its own.
+    /// The id of the call: that of the agent, or a new one.
     pub call_id: String,
-    /// What it was called with.
+    /// Its arguments.
     pub arguments: RecordedContent,
-    /// What came of it.
+    /// The outcome.
     pub outcome: ToolOutcome,
     /// The code of the refusal or of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// What the model was answered.
+    /// The answer to the model.
     pub answer: RecordedContent,
-    /// What the tool wanted to have recorded.
+    /// Notes that the tool added to the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<RecordedContent>,
     /// The skills that were active.
     pub skills: Vec<String>,
-    /// How long it took.
+    /// The duration in microseconds.
     pub duration_us: u64,
 }
 
-/// What came of a call of a tool. Only where it is done has the session's state changed.
+/// The outcome of a tool call. Only `Done` changes the state of the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ToolOutcome {
-    /// It did what it was asked.
+    /// It succeeded.
     Done,
-    /// It did not, or stopped unexpectedly; the state was put back.
+    /// It failed or panicked; the state was restored.
     Failed,
-    /// It was never called: the arguments were not what it takes, or there is no such tool.
+    /// It was not called: the arguments are invalid, or the tool does not exist.
     Refused,
-    /// It was never called: the policy or a section said no.
+    /// It was not called: the policy or a section denied it.
     Denied,
 }
 

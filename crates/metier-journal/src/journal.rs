@@ -1,4 +1,4 @@
-//! A journal that is written to: appends from any number of threads, several at a time in one step.
+//! Writing to a journal: appends from any number of threads, grouped into transactions.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -15,36 +15,37 @@ use crate::batched::Batched;
 use crate::checkpoint::{Checkpoint, Remembered};
 use crate::error::JournalError;
 use crate::record::{Clock, PendingRecord, RecordRef};
-use crate::store::{Store, is_checkpoint};
+use crate::start::Start;
+use crate::store::{NewRow, Store, Tail, is_checkpoint};
 
-/// When an append answers.
+/// When an append returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// When the record is on the disk.
+    /// When the record is durable.
     #[default]
     Full,
-    /// At once; the record is on the disk about a second later. Whatever ends the process, or the machine, takes that second's records with it.
+    /// Immediately; the record is durable about one second later. A crash loses the records of that second.
     Batched,
 }
 
-/// How a journal is kept.
+/// How to open a journal.
 #[derive(Clone)]
 pub struct JournalOptions {
-    /// When an append answers.
+    /// When an append returns.
     pub durability: Durability,
-    /// Clock and ids for the records that the journal itself writes.
+    /// Clock and ids for the records that the journal adds itself.
     pub clock: Arc<dyn Clock>,
-    /// The file outside of the journal that has the last checkpoint; without it, a journal that was cut off cannot be told from a whole one.
+    /// A file outside of the journal for its last checkpoint. Without it, truncation is not detected when the journal is opened.
     pub remember: Option<PathBuf>,
-    /// Told of every record that is on the disk, in order; it must not block.
+    /// Called with every durable record, in order. It must not block.
     pub observer: Option<Arc<dyn Observer>>,
-    /// How long to wait for another process that is writing to the same file.
+    /// How long to wait for another process that writes to the same file.
     pub patience: Duration,
 }
 
 impl JournalOptions {
-    /// The usual ones.
+    /// The defaults: durable appends, no remembered checkpoint, no observer.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             durability: Durability::default(),
@@ -66,28 +67,28 @@ impl fmt::Debug for JournalOptions {
     }
 }
 
-/// Somebody who wants to know what was recorded.
+/// Receives every record after it is durable, for example to send telemetry.
 pub trait Observer: Send + Sync {
-    /// This is on the disk.
+    /// Called with a durable record.
     fn recorded(&self, row: &RecordRef<'_>);
 }
 
-/// What an append answers.
+/// The result of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Receipt {
-    /// It is on the disk.
+    /// The record is durable.
     Recorded {
-        /// Its place in the journal.
+        /// Its sequence.
         sequence: u64,
         /// Its hash.
         hash: Digest,
     },
-    /// It will be, in about a second.
+    /// The record will be durable in about one second.
     Queued,
 }
 
-/// A journal to add to.
+/// A journal that is open for writing.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -123,9 +124,9 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal at this place, and makes it if it is not there.
+    /// Opens the journal at this address, and creates it if it does not exist.
     ///
-    /// It is an error if the journal is not the one that the remembered checkpoint is of, or is shorter: nothing is added to what somebody cut off.
+    /// Fails if the journal is shorter than its remembered checkpoint, or is another one: nothing is added to a truncated journal.
     pub fn open(address: &JournalAddress, options: JournalOptions) -> Result<Self, JournalError> {
         let mut store = address.open(options.patience)?;
         let remembered = options.remember.clone().map(Remembered::at);
@@ -141,12 +142,12 @@ impl Journal {
         Ok(Self { address: address.clone(), shared, batched, is_over: false })
     }
 
-    /// The file that it is in, if it is in one. Nobody else should be able to write there.
+    /// Its file, if it is in one. Scripts must not be able to write to it.
     pub fn file(&self) -> Option<&Path> {
         self.address.as_file()
     }
 
-    /// Records something.
+    /// Appends a record.
     pub fn append(&self, entry: PendingRecord) -> Result<Receipt, JournalError> {
         match &self.batched {
             Some(batched) => batched.append(entry).map(|()| Receipt::Queued),
@@ -154,7 +155,7 @@ impl Journal {
         }
     }
 
-    /// Whether something could be recorded now. Ask before doing what must not be done unrecorded.
+    /// Whether a record could be appended now. Call it before an action that must be recorded.
     pub fn ready(&self) -> Result<(), JournalError> {
         if let Some(batched) = &self.batched {
             batched.ready()?;
@@ -162,18 +163,43 @@ impl Journal {
         lock(&self.shared.store).ready()
     }
 
-    /// The checkpoint over everything up to what was last appended here; what others add later is in the next.
+    /// The checkpoint over all records up to the last one appended here; `None` for an empty journal.
     pub fn checkpoint(&self) -> Result<Option<Checkpoint>, JournalError> {
         self.flush()?;
         self.shared.checkpoint()
     }
 
-    /// Waits until everything that was appended is on the disk.
+    pub(crate) const fn address(&self) -> &JournalAddress {
+        &self.address
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        &*self.shared.options.clock
+    }
+
+    /// Writes everything that was appended and remembers the checkpoint over it: the number of records it is over.
+    pub(crate) fn settle(&self) -> Result<u64, JournalError> {
+        self.flush()?;
+        self.shared.remember()?;
+        Ok(lock(&self.shared.store).tail().size())
+    }
+
+    /// Removes records that are in an archive, and records that.
+    pub(crate) fn cut(&self, from: u64, start: &Start, entry: PendingRecord) -> Result<(), JournalError> {
+        self.shared.write_rows(&[entry], &mut |store, make| store.cut(from, start, make)).map(drop)
+    }
+
+    /// Returns unused space to the file system.
+    pub(crate) fn shrink(&self) -> Result<(), JournalError> {
+        lock(&self.shared.store).shrink()
+    }
+
+    /// Waits until everything that was appended is durable.
     pub fn flush(&self) -> Result<(), JournalError> {
         self.batched.as_ref().map_or(Ok(()), Batched::flush)
     }
 
-    /// Writes what is left, and remembers the last checkpoint.
+    /// Writes what is queued, and remembers the last checkpoint.
     pub fn close(mut self) -> Result<(), JournalError> {
         self.end()
     }
@@ -190,7 +216,7 @@ impl Journal {
 
 impl Drop for Journal {
     fn drop(&mut self) {
-        // Who wants to know how it went calls `close`, after which nothing is left to be done here.
+        // Call `close` to learn of errors; then this does nothing.
         let _ = self.end();
     }
 }
@@ -201,6 +227,10 @@ impl fmt::Debug for Journal {
     }
 }
 
+/// A way to write the rows that the function makes.
+type Write<'a> = dyn FnMut(&mut dyn Store, &mut dyn FnMut(&mut Tail) -> Vec<NewRow>) -> Result<Vec<NewRow>, JournalError>
+    + 'a;
+
 /// What all threads have in common.
 pub(crate) struct Shared {
     store: Mutex<Box<dyn Store>>,
@@ -209,16 +239,16 @@ pub(crate) struct Shared {
     remembered: Option<Remembered>,
 }
 
-/// Who waits to be written. The first of them writes for all that are there; then the first of those who came meanwhile does.
+/// Entries that wait to be written. The first thread writes for all that wait; then the first of those that came meanwhile does.
 #[derive(Default)]
 struct Group {
     waiting: VecDeque<(PendingRecord, Arc<Turn>)>,
     is_led: bool,
-    /// How many were written together last.
+    /// The number that was written together last.
     last: usize,
 }
 
-/// One who waits.
+/// A thread that waits.
 #[derive(Default)]
 struct Turn {
     state: Mutex<State>,
@@ -239,7 +269,7 @@ impl Turn {
         self.changed.notify_one();
     }
 
-    /// Waits to be served; nothing, if it is for this one to serve all.
+    /// Waits for the result; `None` if this thread is to write for all.
     fn wait(&self) -> Option<Result<Receipt, JournalError>> {
         let mut state = lock(&self.state);
         loop {
@@ -264,11 +294,11 @@ impl Shared {
             return result;
         }
         self.lead();
-        // Served by itself, among the others.
+        // This thread has written its own entry among the others.
         turn.wait().unwrap_or_else(|| Err(panicked()))
     }
 
-    /// All that wait. Those who were just answered are given a moment to come back: a step costs the same for one and for many.
+    /// All entries that wait. Threads that just got their results may append again at once, so they get a moment: a step costs the same for one entry and for many.
     fn gather(&self) -> VecDeque<(PendingRecord, Arc<Turn>)> {
         let mut group = lock(&self.group);
         let expected = group.last;
@@ -288,16 +318,16 @@ impl Shared {
         std::mem::take(&mut group.waiting)
     }
 
-    /// Writes for all that wait, gives each its answer, and lets the next lead.
+    /// Writes for all that wait, passes on the results, and lets the next thread lead.
     fn lead(&self) {
         let (entries, turns): (Vec<PendingRecord>, Vec<Arc<Turn>>) = self.gather().into_iter().unzip();
-        // What the host brings in, its clock and its observer, may panic: others are not kept waiting for it.
+        // The host's clock and observer may panic; other threads must not wait for ever.
         let write = |entries: &[PendingRecord]| {
             catch_unwind(AssertUnwindSafe(|| self.write_all(entries))).unwrap_or_else(|_| Err(panicked()))
         };
         let results: Vec<_> = match write(&entries) {
             Ok(receipts) => receipts.into_iter().map(Ok).collect(),
-            // Each was promised room, and none that all had it together.
+            // There is space for each entry, but perhaps not for all together.
             Err(JournalError::Full { .. }) if entries.len() > 1 => {
                 let one = |entry| {
                     write(std::slice::from_ref(entry))
@@ -307,7 +337,7 @@ impl Shared {
             }
             Err(error) => vec![Err(error); entries.len()],
         };
-        // First the answers, so that those who come back are among the next.
+        // Results first, so that threads that append again are among the next.
         for (turn, result) in turns.iter().zip(results) {
             turn.set(State::Done(result));
         }
@@ -320,9 +350,20 @@ impl Shared {
 
     /// Writes these in one step.
     pub(crate) fn write_all(&self, entries: &[PendingRecord]) -> Result<Vec<Receipt>, JournalError> {
+        let rows = self.write_rows(entries, &mut |store, make| store.append(make))?;
+        let asked = rows.iter().filter(|row| !row.is_own);
+        Ok(asked.map(|row| Receipt::Recorded { sequence: row.sequence, hash: row.hash }).collect())
+    }
+
+    /// Writes these in one step, in this way: all rows that were written.
+    fn write_rows(
+        &self,
+        entries: &[PendingRecord],
+        write: &mut Write<'_>,
+    ) -> Result<Vec<NewRow>, JournalError> {
         let mut store = lock(&self.store);
         let mut is_made = true;
-        let rows = store.append(&mut |tail| {
+        let rows = write(&mut **store, &mut |tail| {
             let made = catch_unwind(AssertUnwindSafe(|| tail.extend(entries, &*self.options.clock)));
             is_made = made.is_ok();
             made.unwrap_or_default()
@@ -331,7 +372,7 @@ impl Shared {
             return Err(panicked());
         }
         if let Some(observer) = &self.options.observer {
-            // The records are on the disk, whatever becomes of this.
+            // The records are durable, whatever the observer does.
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 for row in &rows {
                     observer.recorded(&row.as_row());
@@ -340,19 +381,18 @@ impl Shared {
         }
         drop(store);
         if rows.iter().any(|row| is_checkpoint(row.sequence)) {
-            // The records are on the disk, whatever becomes of this; closing tries again and says so.
+            // The records are durable; closing the journal tries this again and reports the error.
             let _ = catch_unwind(AssertUnwindSafe(|| self.remember()));
         }
-        let asked = rows.iter().filter(|row| !row.is_own);
-        Ok(asked.map(|row| Receipt::Recorded { sequence: row.sequence, hash: row.hash }).collect())
+        Ok(rows)
     }
 
-    /// Whether these are in the journal, after an attempt to write them that may have failed or not. They were one step, so the first stands for all.
+    /// Whether these are in the journal after an attempt with an unknown outcome. They were written in one step, so the first stands for all.
     pub(crate) fn are_written(&self, entries: &[PendingRecord]) -> Result<bool, JournalError> {
         let Some(first) = entries.first().map(|entry| entry.id.to_string()) else { return Ok(true) };
         let mut store = lock(&self.store);
         let (from, mut is_there) = (store.tail().size(), false);
-        store.read(from, &mut |found| {
+        store.read(from, &mut |_| {}, &mut |found| {
             is_there |= found.is_ok_and(|row| row.id == first);
             if is_there { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
@@ -376,7 +416,7 @@ pub(crate) fn panicked() -> JournalError {
     JournalError::Event { reason: "the clock or the source of ids panicked".to_owned() }
 }
 
-/// A thread that panicked while it held a lock left what it protects whole: nothing in here panics between two changes.
+/// A poisoned lock is used on: no code here panics between two changes of the protected data.
 pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

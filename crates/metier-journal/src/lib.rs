@@ -1,20 +1,26 @@
-//! What happened, provably.
+//! The tamper-evident journal.
 //!
-//! A journal is an append-only list of records. Each carries the hash of the one before, so that none can be changed, left out or moved unseen;
-//! checkpoints carry a Merkle root over all records so far, so that a journal that was cut off or rewritten as a whole is told from the one it was.
-//! Any number of threads and processes write to one journal; an answer comes when a record is on the disk.
+//! A journal is an append-only list of records. Each record contains the hash of the one before it, so a record that was
+//! changed, removed or moved is detected. Checkpoints contain a Merkle root over all records so far, so truncation and
+//! rewriting are detected too. Any number of threads and processes can write to one journal; an append returns when its
+//! record is durable. Old records can be moved to archives, which stay verifiable alone and together with the journal.
 //!
-//! Nothing here decides or does anything: it is told what happened. Clock and ids come from outside.
+//! This crate only records what it is told: it decides nothing. The clock and the ids come from the caller.
 //!
-//! Without features, the crate has everything that needs no database: events, records, proofs, the verification of exported lines and
-//! the rules of privacy. `sqlite` adds journals in files, `postgres` those on a server, `otel` traces and metrics.
+//! Without features, the crate has everything that needs no database: events, records, proofs, the verification of
+//! exports and archives, and the privacy rules. `sqlite` adds journals in files, `postgres` journals on a server, `otel`
+//! traces and metrics.
 
 mod address;
+mod archive;
 mod batched;
+mod chain;
 mod checkpoint;
 mod error;
 mod event;
+mod gzip;
 mod journal;
+mod lines;
 mod merkle;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -24,6 +30,7 @@ mod reader;
 mod record;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod start;
 mod stats;
 mod store;
 #[cfg(feature = "otel")]
@@ -32,12 +39,14 @@ mod time;
 mod verify;
 
 pub use address::JournalAddress;
+pub use archive::{ArchiveReport, ArchiveRequest, PlannedArchive, archives_in};
+pub use chain::verify_archives;
 pub use checkpoint::{Checkpoint, Consistency, Inclusion};
 pub use error::JournalError;
 pub use event::{
-    ByteRange, CheckReport, ConnectionRecord, Event, NetworkUse, PathList, PlantedFile, RecordedAnswer,
-    RunApproval, RunFacts, RunUsage, ScriptExecuted, ScriptOutcome, ToolInvoked, ToolOutcome, TouchedPaths,
-    Trigger, Variable,
+    ArchivedRecords, ByteRange, CheckReport, ConnectionRecord, Event, NetworkUse, PathList, PlantedFile,
+    RecordedAnswer, RunApproval, RunFacts, RunUsage, ScriptExecuted, ScriptOutcome, ToolInvoked, ToolOutcome,
+    TouchedPaths, Trigger, Variable,
 };
 pub use journal::{Durability, Journal, JournalOptions, Observer, Receipt};
 pub use privacy::{Privacy, RecordedContent};

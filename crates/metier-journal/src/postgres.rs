@@ -1,7 +1,8 @@
-//! Records in a table on a PostgreSQL server, for writers on many machines. Whoever adds to a stream waits for the others at a lock of the server.
+//! Records in a table on a PostgreSQL server, for writers on many machines. Writers of a stream queue at a lock of the server.
 //!
-//! A server can go away at any moment, also between writing and saying so. Then nobody knows whether the rows are there; so that they are never
-//! there twice, the next attempt looks, in its turn, whether the first of them is: they come all at once or not at all.
+//! A connection can break at any moment, also between a commit and its acknowledgement. Then it is unknown whether the rows
+//! were written. So that they are never written twice, the next attempt first checks whether the first of them is there:
+//! they are written all at once or not at all.
 
 mod address;
 mod failure;
@@ -16,6 +17,7 @@ use tokio_postgres::Row as Stored;
 
 use crate::error::JournalError;
 use crate::record::RecordRef;
+use crate::start::Start;
 use crate::store::{Found, Inspection, NewRow, Store, Tail};
 pub(crate) use address::Address;
 use failure::Failure;
@@ -94,7 +96,7 @@ impl Postgres {
     fn lay_out(&self) -> Result<(), Failure> {
         let layout = self.link.run_again(|session| Box::pin(session.look()))?;
         if layout.encoding != "UTF8" {
-            let reason = format!("its encoding is {}; a journal needs a database with UTF8", layout.encoding);
+            let reason = format!("the encoding of the database is {}; a journal needs UTF8", layout.encoding);
             return Err(Failure::refused(reason));
         }
         if layout.has_tables {
@@ -158,7 +160,7 @@ impl Postgres {
         let place = checkpoint.cast_signed();
         let stored = self.link.run(move |session| Box::pin(session.row(place)))?;
         let row = stored.as_ref().map(as_row).transpose().map_err(damaged)?;
-        let row = row.ok_or_else(|| damaged(format!("there is no record {checkpoint}")))?;
+        let row = row.ok_or_else(|| damaged(format!("record {checkpoint} is missing")))?;
         tail.catch_up(&row).map_err(Problem::Journal)
     }
 
@@ -248,8 +250,10 @@ impl Store for Postgres {
     fn read(
         &mut self,
         from: u64,
+        begin: &mut dyn FnMut(Option<&Start>),
         each: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
     ) -> Result<(), JournalError> {
+        begin(None);
         let failed = |failure: Failure| failure.explain(&self.address);
         // From the beginning means all: nothing hides in front of the first.
         let from = if from == 0 { i64::MIN } else { from.cast_signed() };
@@ -279,15 +283,24 @@ impl Store for Postgres {
         let found = self.link.run_again(|session| Box::pin(session.ready()));
         match found.map_err(|failure| failure.explain(&self.address))? {
             (true, _) => {
-                let reason = "the server, or this role, only reads".to_owned();
+                let reason = "the server or this role is read-only".to_owned();
                 Err(JournalError::ReadOnly { path: self.address.to_string().into(), reason })
             }
             (false, false) => {
-                let reason = "this role may not add to `metier.record`; `docs/journal.md` lists what it must be granted";
+                let reason = "this role may not insert into `metier.record`; `docs/journal.md` lists the required grants";
                 Err(Failure::refused(reason).explain(&self.address))
             }
             (false, true) => Ok(()),
         }
+    }
+
+    fn cut(
+        &mut self,
+        _: u64,
+        _: &Start,
+        _: &mut dyn FnMut(&mut Tail) -> Vec<NewRow>,
+    ) -> Result<Vec<NewRow>, JournalError> {
+        Err(JournalError::NoArchives { place: self.address.to_string() })
     }
 
     fn tail(&self) -> &Tail {
@@ -295,7 +308,7 @@ impl Store for Postgres {
     }
 
     fn inspect(&mut self) -> Result<Inspection, JournalError> {
-        let skipped = Some("the files are the server's own, and are not looked at".to_owned());
+        let skipped = Some("the files of the PostgreSQL server".to_owned());
         Ok(Inspection { damage: None, skipped })
     }
 }
@@ -333,7 +346,7 @@ fn follow(tail: &mut Tail, links: &[session::Link]) -> Result<(), JournalError> 
 /// How many records there are if this is the last, and its hash.
 fn end_of(last: Option<session::Link>) -> Result<(u64, Digest), Problem> {
     let Some((sequence, hash)) = last else { return Ok((0, crate::record::NOTHING)) };
-    let odd = || damaged(format!("record {sequence} has no place or hash of the kind that was written"));
+    let odd = || damaged(format!("record {sequence} has an invalid sequence or hash"));
     let size = u64::try_from(sequence).map_err(|_| odd())? + 1;
     Ok((size, digest(&hash).ok_or_else(odd)?))
 }
@@ -348,7 +361,7 @@ fn damaged<S: Into<String>>(reason: S) -> Problem {
 
 /// A row, only if each column is of the kind that was written.
 fn as_row(stored: &Stored) -> Found<'_> {
-    let wrong = |what: &str| format!("its {what} is not of the kind that was written");
+    let wrong = |what: &str| format!("its {what} has the wrong type");
     let text = |index: usize, what: &str| stored.try_get::<_, &str>(index).map_err(|_| wrong(what));
     let sequence = stored.try_get::<_, i64>(0).ok().and_then(|sequence| u64::try_from(sequence).ok());
     let hash = stored.try_get::<_, &[u8]>(5).ok().and_then(digest);

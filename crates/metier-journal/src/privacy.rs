@@ -1,39 +1,39 @@
-//! What of other people's data goes into a journal: digests, and text only where that is switched on.
+//! Privacy rules: which data is recorded as digests, and which as text if that is enabled.
 
 use std::collections::BTreeMap;
 
 use metier_skill::{Digest, is_secret_name, is_secret_value};
 use serde::{Deserialize, Serialize};
 
-/// The longest text of one content, where texts are kept.
+/// The longest recorded text of one content.
 const MAX_TEXT: usize = 16 << 10;
 
-/// Something that was read, said or printed.
+/// Content that was read, passed or printed, as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedContent {
-    /// Of all of it.
+    /// The digest of the complete content.
     pub digest: Digest,
-    /// How many bytes it had.
+    /// Its size in bytes.
     pub bytes: u64,
-    /// What it was, where that is switched on.
+    /// Its text, if recording texts is enabled; long texts are cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// What is known of a variable.
+/// A variable, as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Variable {
-    /// Its name looks like a secret's: not even a digest, which a short value could be guessed from.
+    /// Its name looks like a secret, so not even a digest is recorded: a short value could be guessed from it.
     Withheld,
-    /// Its value's digest.
+    /// The digest of its value.
     Digest(Digest),
-    /// Its value, where texts are kept.
+    /// Its value, if recording texts is enabled.
     Text(String),
 }
 
-/// The rules.
+/// The privacy rules for recorded contents, arguments and variables. The default records digests only.
 ///
 /// ```
 /// use metier_journal::Privacy;
@@ -48,15 +48,15 @@ pub struct Privacy {
 }
 
 impl Privacy {
-    /// Keeps texts as well as digests.
+    /// Records texts as well as digests.
     #[must_use]
     pub fn with_text(mut self) -> Self {
         self.keep_text = true;
         self
     }
 
-    /// Takes out of every text the values of those variables whose names look like a secret's, but for values that any text
-    /// has, such as `user` or `2` ([`is_secret_value`]).
+    /// Removes the values of variables whose names look like secrets from every text, except values that are too common,
+    /// such as `user` or `2` ([`is_secret_value`]).
     #[must_use]
     pub fn hiding<'a, I: IntoIterator<Item = (&'a str, &'a str)>>(mut self, variables: I) -> Self {
         let hidden =
@@ -66,13 +66,13 @@ impl Privacy {
         self
     }
 
-    /// What of these bytes is recorded.
+    /// These bytes as they are recorded.
     pub fn content(&self, bytes: &[u8]) -> RecordedContent {
         let text = self.keep_text.then(|| self.text(bytes));
         RecordedContent { digest: Digest::of(bytes), bytes: bytes.len() as u64, text }
     }
 
-    /// What of these arguments is recorded: the digest is that of their JSON array.
+    /// These arguments as they are recorded; the digest is that of their JSON array.
     pub fn arguments<S: AsRef<str>>(&self, arguments: &[S]) -> RecordedContent {
         let list: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
         let whole = serde_json::json!(list).to_string();
@@ -91,7 +91,7 @@ impl Privacy {
         RecordedContent { digest: Digest::of(whole.as_bytes()), bytes: whole.len() as u64, text }
     }
 
-    /// What of these variables is recorded.
+    /// These variables as they are recorded.
     pub fn variables<'a, I: IntoIterator<Item = (&'a str, &'a str)>>(
         &self,
         variables: I,

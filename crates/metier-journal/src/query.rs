@@ -1,21 +1,21 @@
-//! Which records somebody wants to see.
+//! Queries for records.
 
 use crate::record::{RecordRef, Time};
 
-/// What a record must have; what is not set, any record has.
+/// Conditions that a record must meet; those that are `None` are always met.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordQuery {
-    /// The skill's name.
+    /// The event mentions the skill with this name.
     pub skill: Option<String>,
-    /// The session.
+    /// It belongs to this session.
     pub session: Option<String>,
-    /// The kind; one that ends with `.` stands for all that begin so, as `skill.`.
+    /// It is of this kind. A kind that ends with `.` matches all that begin with it, such as `skill.`.
     pub kind: Option<String>,
-    /// Not before this.
+    /// It is not from before this time.
     pub since: Option<Time>,
-    /// Before this.
+    /// It is from before this time.
     pub until: Option<Time>,
-    /// At most so many, the last ones.
+    /// The maximum number of records, the last ones.
     pub limit: Option<usize>,
 }
 
@@ -33,7 +33,7 @@ impl RecordQuery {
         if self.skill.is_none() && self.kind.is_none() {
             return true;
         }
-        // Most records that do not match do not even have the words.
+        // Most records that do not match do not contain the words.
         let is_in = |word: &Option<String>| word.as_deref().is_none_or(|word| has_word(row.event, word));
         is_in(&self.skill) && is_in(&self.kind) && self.matches_event(row)
     }
@@ -50,7 +50,7 @@ impl RecordQuery {
     }
 }
 
-/// The skills that an event is about.
+/// The skills that an event mentions.
 pub(crate) fn skills_of(event: &serde_json::Value) -> impl Iterator<Item = &str> {
     let own = event["name"].as_str().into_iter();
     let listed = ["skills", "added", "changed", "removed"].into_iter().flat_map(|member| {
@@ -61,7 +61,7 @@ pub(crate) fn skills_of(event: &serde_json::Value) -> impl Iterator<Item = &str>
     own.chain(listed)
 }
 
-/// Whether the text of an event can have this word in it; words that JSON escapes are looked for by reading.
+/// Whether the JSON of an event can contain this word. Words that JSON escapes always can.
 fn has_word(event: &str, word: &str) -> bool {
     let is_plain = word.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
     !is_plain || event.contains(word)

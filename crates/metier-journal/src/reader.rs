@@ -1,22 +1,27 @@
-//! A journal that is read: records that match, lines for others, checkpoints and proofs. Nothing here adds to it.
+//! Reading a journal or an archive: queries, exports, checkpoints and proofs. Nothing here writes to it.
 
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io::{self, BufRead, Write};
 use std::ops::ControlFlow;
 
 use metier_skill::Digest;
+use uuid::Uuid;
 
 use crate::address::JournalAddress;
 use crate::checkpoint::{Checkpoint, Consistency, Inclusion, journal_of};
 use crate::error::JournalError;
-use crate::merkle;
+use crate::event::{ArchivedRecords, Event};
+use crate::lines;
+use crate::merkle::Leaves;
 use crate::query::RecordQuery;
-use crate::record::{Line, NOTHING, Record, RecordRef, Time};
+use crate::record::{NOTHING, Record, RecordRef, Time};
+use crate::start::Start;
 use crate::stats::JournalStats;
 use crate::store::Store;
 use crate::verify::{DamageKind, Verification, Verifier};
 
-/// A journal to read from.
+/// Reads the records of a journal, an archive or an export.
 pub struct JournalReader {
     store: Box<dyn Store>,
 }
@@ -28,17 +33,33 @@ impl fmt::Debug for JournalReader {
 }
 
 impl JournalReader {
-    /// Opens the journal at this place; it is an error if there is none.
+    /// Opens a journal, an archive or an export; it is an error if there is none at this address.
     pub fn open(address: &JournalAddress) -> Result<Self, JournalError> {
         Ok(Self { store: address.open_to_read()? })
     }
 
-    /// How many records there are.
+    /// The number of records ever written, those in archives included.
     pub fn size(&mut self) -> Result<u64, JournalError> {
         self.store.size()
     }
 
-    /// Hands out every record, in order, with the hash of the one before, until told to stop.
+    /// The sequence of the first record that is here; earlier ones are in archives.
+    pub fn first(&mut self) -> Result<u64, JournalError> {
+        Ok(self.start()?.map_or(0, |start| start.size()))
+    }
+
+    /// Where the records begin, if earlier ones are in archives.
+    pub(crate) fn start(&mut self) -> Result<Option<Start>, JournalError> {
+        self.store.start()
+    }
+
+    /// The id of the journal.
+    pub fn journal(&mut self) -> Result<Uuid, JournalError> {
+        let unnamed = || JournalError::Damaged { reason: "its first record does not identify it".to_owned() };
+        journal_of(&mut *self.store)?.ok_or_else(unnamed)
+    }
+
+    /// Calls `take` with every record, in order, and the hash of the record before it, until told to stop.
     pub fn each<F>(&mut self, take: F) -> Result<(), JournalError>
     where
         F: FnMut(&RecordRef<'_>, &Digest) -> ControlFlow<()>,
@@ -46,50 +67,43 @@ impl JournalReader {
         self.each_from(0, take)
     }
 
-    /// The same, beginning with the record at this place. Without effect where there are fewer records.
+    /// Like [`each`](Self::each), but begins with the record that has this sequence. Does nothing if there is none from there on.
     pub fn each_from<F>(&mut self, from: u64, mut take: F) -> Result<(), JournalError>
     where
         F: FnMut(&RecordRef<'_>, &Digest) -> ControlFlow<()>,
     {
+        // The record before is read for its hash.
         let before = from.saturating_sub(1);
-        let (mut previous, mut sequence, mut result) = (NOTHING, before, Ok(()));
-        self.store.read(before, &mut |found| match found {
-            // Only its hash is needed.
-            Ok(row) if row.sequence < from => {
-                (previous, sequence) = (row.hash, row.sequence + 1);
-                ControlFlow::Continue(())
+        let known = Cell::new((NOTHING, before));
+        let mut result = Ok(());
+        let mut begin = |start: Option<&Start>| {
+            if let Some(start) = start.filter(|start| start.size() > before) {
+                known.set((start.tail.hash(), start.size()));
             }
+        };
+        self.store.read(before, &mut begin, &mut |found| match found {
             Ok(row) => {
-                let flow = take(&row, &previous);
-                (previous, sequence) = (row.hash, row.sequence + 1);
+                let flow =
+                    if row.sequence < from { ControlFlow::Continue(()) } else { take(&row, &known.get().0) };
+                known.set((row.hash, row.sequence + 1));
                 flow
             }
             Err(reason) => {
-                result = Err(JournalError::Record { sequence, reason });
+                result = Err(JournalError::Record { sequence: known.get().1, reason });
                 ControlFlow::Break(())
             }
         })?;
         result
     }
 
-    /// The record at this place, from 0; nothing, if there are fewer records.
+    /// The record with this sequence; `None` if it is not here.
     pub fn record(&mut self, sequence: u64) -> Result<Option<Record>, JournalError> {
-        let (mut previous, mut record, mut result) = (NOTHING, None, Ok(()));
-        self.store.read(sequence.saturating_sub(1), &mut |found| match found {
-            Ok(row) if row.sequence < sequence => {
-                previous = row.hash;
-                ControlFlow::Continue(())
-            }
-            Ok(row) => {
-                record = (row.sequence == sequence).then(|| Record::of(&row, previous));
-                ControlFlow::Break(())
-            }
-            Err(reason) => {
-                result = Err(JournalError::Record { sequence, reason });
-                ControlFlow::Break(())
-            }
+        let mut record = None;
+        self.each_from(sequence, |row, previous| {
+            record = (row.sequence == sequence).then(|| Record::of(row, *previous));
+            ControlFlow::Break(())
         })?;
-        result.map(|()| record)
+        Ok(record)
     }
 
     /// The records that match, in order. With a limit, the last ones.
@@ -105,7 +119,7 @@ impl JournalReader {
         Ok(found.into())
     }
 
-    /// Hands out every record that matches, in order, whatever the limit, until told to stop.
+    /// Calls `take` with every record that matches, in order, regardless of the limit, until told to stop.
     pub fn each_matching<F>(&mut self, query: &RecordQuery, mut take: F) -> Result<(), JournalError>
     where
         F: FnMut(Record) -> ControlFlow<()>,
@@ -115,7 +129,8 @@ impl JournalReader {
         })
     }
 
-    /// Hands out every record from this place on that matches, in order; the place after the last record that was looked at.
+    /// Like [`each_matching`](Self::each_matching), but begins with the record that has this sequence. Returns the sequence
+    /// after the last record that was examined.
     pub fn each_matching_from<F>(
         &mut self,
         from: u64,
@@ -133,7 +148,7 @@ impl JournalReader {
         Ok(next)
     }
 
-    /// The records that match, as a store holds them.
+    /// Calls `take` with every record that matches, as it is stored.
     pub fn each_row_matching<F>(&mut self, query: &RecordQuery, mut take: F) -> Result<(), JournalError>
     where
         F: FnMut(&RecordRef<'_>) -> ControlFlow<()>,
@@ -141,7 +156,7 @@ impl JournalReader {
         self.each(|row, _| if query.matches(row) { take(row) } else { ControlFlow::Continue(()) })
     }
 
-    /// What was used how often, of the records that match.
+    /// Usage per skill, of the records that match.
     pub fn stats(&mut self, query: &RecordQuery) -> Result<JournalStats, JournalError> {
         let mut stats = JournalStats::default();
         self.each(|row, _| {
@@ -153,108 +168,130 @@ impl JournalReader {
         Ok(stats)
     }
 
-    /// Writes every record as a line of canonical JSON; how many.
-    pub fn export(&mut self, out: &mut dyn Write) -> Result<io::Result<u64>, JournalError> {
-        let (mut count, mut result, mut line) = (0, Ok(()), Vec::new());
-        self.each(|row, previous| {
-            line.clear();
-            row.write_line(previous, &mut line);
-            result = out.write_all(&line);
-            count += 1;
-            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        Ok(result.and_then(|()| out.flush()).map(|()| count))
-    }
-
-    /// What the journal is now, in a few bytes. Nothing, if it is empty.
-    pub fn checkpoint(&mut self, time: Time) -> Result<Option<Checkpoint>, JournalError> {
-        let hashes = self.hashes()?;
-        self.checkpoint_of(&hashes, time)
-    }
-
-    /// That a record is in the journal as it is now; nothing, if there is no such record.
-    pub fn prove_inclusion(&mut self, sequence: u64, time: Time) -> Result<Option<Inclusion>, JournalError> {
-        let hashes = self.hashes()?;
-        let (mut record, mut index) = (None, 0);
-        self.each(|row, previous| {
-            if row.sequence == sequence {
-                record = Some(Record::of(row, *previous));
-                return ControlFlow::Break(());
-            }
-            index += 1;
+    /// The archives that the records here mention, oldest first.
+    pub fn archives(&mut self) -> Result<Vec<ArchivedRecords>, JournalError> {
+        let mut archives = Vec::new();
+        self.each(|row, _| {
+            archives.extend(archived(row).map(|one| *one));
             ControlFlow::Continue(())
         })?;
-        let checkpoint = self.checkpoint_of(&hashes, time)?;
+        Ok(archives)
+    }
+
+    /// Writes every record as a line of canonical JSON and returns their number. If older records are in archives, the
+    /// first line says what came before.
+    pub fn export(&mut self, out: &mut dyn Write) -> Result<io::Result<u64>, JournalError> {
+        let begin = RefCell::new(None);
+        let (mut count, mut written, mut unread, mut line) = (0, Ok(()), Ok(()), Vec::new());
+        let mut previous = NOTHING;
+        self.store.read(0, &mut |start| *begin.borrow_mut() = start.cloned(), &mut |found| match found {
+            Ok(row) => {
+                line.clear();
+                if let Some(start) = begin.borrow_mut().take() {
+                    line.extend_from_slice(start.to_line().as_bytes());
+                    line.push(b'\n');
+                    previous = start.tail.hash();
+                }
+                row.write_line(&previous, &mut line);
+                previous = row.hash;
+                written = out.write_all(&line);
+                count += 1;
+                if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            }
+            Err(reason) => {
+                unread = Err(JournalError::Record { sequence: count, reason });
+                ControlFlow::Break(())
+            }
+        })?;
+        unread?;
+        Ok(written.and_then(|()| out.flush()).map(|()| count))
+    }
+
+    /// The checkpoint of the journal as it is now; `None` if it is empty.
+    pub fn checkpoint(&mut self, time: Time) -> Result<Option<Checkpoint>, JournalError> {
+        let leaves = self.leaves()?;
+        self.checkpoint_of(&leaves, time)
+    }
+
+    /// Proof that a record is in the journal as it is now; `None` if the record is not here.
+    pub fn prove_inclusion(&mut self, sequence: u64, time: Time) -> Result<Option<Inclusion>, JournalError> {
+        let leaves = self.leaves()?;
+        if !(leaves.first()..leaves.size()).contains(&sequence) {
+            return Ok(None);
+        }
+        let record = self.record(sequence)?;
+        let checkpoint = self.checkpoint_of(&leaves, time)?;
         Ok(record.zip(checkpoint).map(|(record, checkpoint)| Inclusion {
             record,
             checkpoint,
-            proof: merkle::prove_inclusion(index, &hashes),
+            proof: leaves.prove_inclusion(sequence),
         }))
     }
 
-    /// That the journal as it is now begins with that of a checkpoint. Whether that is true, the proof says: it holds or does not.
+    /// Proof that the journal as it is now extends that of a checkpoint. Call [`Consistency::holds`] to learn whether it
+    /// does. `None` if the journal is shorter, or if the checkpoint is about archived records.
     pub fn prove_consistency(
         &mut self,
         old: Checkpoint,
         time: Time,
     ) -> Result<Option<Consistency>, JournalError> {
-        let hashes = self.hashes()?;
-        let checkpoint = self.checkpoint_of(&hashes, time)?;
-        let size = usize::try_from(old.size).ok().filter(|size| (1..=hashes.len()).contains(size));
-        Ok(checkpoint.zip(size).map(|(new, size)| Consistency {
-            old,
-            new,
-            proof: merkle::prove_consistency(size, &hashes),
-        }))
+        let leaves = self.leaves()?;
+        if !(leaves.first().max(1)..=leaves.size()).contains(&old.size) {
+            return Ok(None);
+        }
+        let (size, checkpoint) = (old.size, self.checkpoint_of(&leaves, time)?);
+        Ok(checkpoint.map(|new| Consistency { old, new, proof: leaves.prove_consistency(size) }))
     }
 
-    fn checkpoint_of(&mut self, hashes: &[Digest], time: Time) -> Result<Option<Checkpoint>, JournalError> {
+    fn checkpoint_of(&mut self, leaves: &Leaves, time: Time) -> Result<Option<Checkpoint>, JournalError> {
         let journal = journal_of(&mut *self.store)?;
-        let root = merkle::root(hashes);
-        Ok(journal.map(|journal| Checkpoint { journal, root, size: hashes.len() as u64, time }))
+        Ok(journal.map(|journal| Checkpoint { journal, root: leaves.root(), size: leaves.size(), time }))
     }
 
-    fn hashes(&mut self) -> Result<Vec<Digest>, JournalError> {
-        let mut hashes = Vec::new();
-        self.each(|row, _| {
-            hashes.push(row.hash);
-            ControlFlow::Continue(())
+    fn leaves(&mut self) -> Result<Leaves, JournalError> {
+        let leaves = RefCell::new(Leaves::default());
+        let (mut next, mut result) = (0, Ok(()));
+        let mut begin = |start: Option<&Start>| {
+            if let Some(start) = start {
+                leaves.replace(Leaves::after(start.tail.frontier().clone()));
+            }
+        };
+        self.store.read(0, &mut begin, &mut |found| match found {
+            Ok(row) => {
+                leaves.borrow_mut().push(row.hash);
+                next = row.sequence + 1;
+                ControlFlow::Continue(())
+            }
+            Err(reason) => {
+                result = Err(JournalError::Record { sequence: next, reason });
+                ControlFlow::Break(())
+            }
         })?;
-        Ok(hashes)
+        result.map(|()| leaves.into_inner())
     }
 }
 
-/// The longest line: the longest event with room for the rest.
-const MAX_LINE: u64 = 1 << 20;
-
-/// Verifies an exported journal, and that it extends each of these checkpoints.
-pub fn verify_export(lines: &mut dyn BufRead, since: &[Checkpoint]) -> io::Result<Verification> {
-    let mut verifier = Verifier::new(since);
-    let (mut line, mut again) = (Vec::new(), Vec::new());
-    loop {
-        line.clear();
-        if io::Read::take(&mut *lines, MAX_LINE).read_until(b'\n', &mut line)? == 0 {
-            break;
-        }
-        let next = verifier.next();
-        let parsed = match line.strip_suffix(b"\n") {
-            Some(line) => Line::parse(line, &mut again),
-            None => Err("its line is cut off or too long".to_owned()),
-        };
-        let flow = match parsed {
-            Ok(parsed) if parsed.as_row().sequence == next && parsed.previous != verifier.previous() => {
-                let detail = format!("record {next} follows another record than the one before it");
-                verifier.damage(DamageKind::Misplaced, Some(next), detail)
-            }
-            Ok(parsed) => verifier.take(Ok(parsed.as_row())),
-            Err(reason) => verifier.take(Err(reason)),
-        };
-        if flow.is_break() {
-            break;
-        }
+/// What a record says about an archive, if it is one that says so.
+pub(crate) fn archived(row: &RecordRef<'_>) -> Option<Box<ArchivedRecords>> {
+    // Few records are, so most are not even parsed.
+    if !row.event.contains("\"journal.archived\"") {
+        return None;
     }
-    if verifier.next() == 0 {
-        let _ = verifier.damage(DamageKind::Truncated, Some(0), "there are no records".to_owned());
+    match row.to_event() {
+        Some(Event::JournalArchived(archived)) => Some(archived),
+        _ => None,
+    }
+}
+
+/// Verifies an export or an archive, and that it extends each of these checkpoints.
+pub fn verify_export(lines: &mut dyn BufRead, since: &[Checkpoint]) -> io::Result<Verification> {
+    let verifier = RefCell::new(Verifier::new(since));
+    let mut begin = |start: Option<&Start>| verifier.borrow_mut().begin(start);
+    lines::read(lines, &mut begin, &mut |found| verifier.borrow_mut().take_line(found))?;
+    let mut verifier = verifier.into_inner();
+    if verifier.count() == 0 {
+        let next = verifier.next();
+        let _ = verifier.damage(DamageKind::Truncated, Some(next), "there are no records".to_owned());
     }
     Ok(verifier.finish())
 }

@@ -1,4 +1,4 @@
-//! One record: what is written, and the hash that ties it to the one before. The format is in `docs/journal.md`.
+//! One record: its members, and the hash that links it to the record before. `docs/journal.md` describes the format.
 
 use std::borrow::Cow;
 
@@ -22,55 +22,55 @@ const MAX_EVENT: usize = 256 << 10;
 /// The longest name of a session, a task or an actor.
 const MAX_NAME: usize = 256;
 
-/// The largest whole number that every JSON reader reads as it was written.
+/// The largest integer that every JSON parser reads exactly.
 pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
 
-/// The deepest event; readers of JSON have limits of their own, and the record is around it.
+/// The deepest nesting of an event. JSON parsers have limits, and the record adds a level.
 const MAX_DEPTH: usize = 100;
 
-/// What comes before the first record.
+/// The previous hash of the first record.
 pub(crate) const NOTHING: Digest = Digest::from_bytes([0; 32]);
 
-/// Time and ids for records. A host passes its own; a test passes one that repeats.
+/// The clock and the source of ids for records. Tests pass one with fixed values.
 pub trait Clock: Send + Sync {
-    /// What time it is.
+    /// The current time.
     fn now(&self) -> Time;
-    /// An id that nothing else has.
+    /// A new unique id.
     fn id(&self) -> Uuid;
 }
 
-/// Who did something, and in what.
+/// The session, task, actor and account that a record belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RecordContext {
-    /// The session; none for what the journal itself does.
+    /// The session; `None` for events outside of sessions.
     pub session: Option<String>,
-    /// The task, inside the session.
+    /// The task within the session.
     pub task: Option<String>,
-    /// Who: a person, an agent, a program.
+    /// The actor: a person, an agent, a program.
     pub actor: Option<String>,
-    /// The account and the machine that it was done with.
+    /// The account and the machine.
     pub identity: Option<Identity>,
 }
 
-/// An account of the operating system, on a machine.
+/// An account of the operating system on a machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The account's name.
     pub user: String,
-    /// Its number.
+    /// Its numeric id.
     pub uid: u32,
     /// The machine's name.
     pub host: String,
 }
 
 impl RecordContext {
-    /// Of this session.
+    /// The context of a session.
     pub fn session<S: Into<String>>(session: S) -> Self {
         Self { session: Some(session.into()), ..Self::default() }
     }
 }
 
-/// What is to be recorded.
+/// A record to append.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingRecord {
     pub(crate) id: Uuid,
@@ -81,20 +81,20 @@ pub struct PendingRecord {
 }
 
 impl PendingRecord {
-    /// An event, now.
+    /// A record of an event that happens now.
     pub fn new(clock: &dyn Clock, context: &RecordContext, event: &Event) -> Result<Self, JournalError> {
         let value = serde_json::to_value(event).map_err(|error| refused(error.to_string()))?;
         Self::of_value(clock, context, value)
     }
 
-    /// An event of the host's own: an object with a text `kind`. Numbers are whole ones that fit into 53 bits, so that every reader reads the
-    /// same.
+    /// A record of a host's own event: an object with a string `kind`. Numbers must be integers of at most 53 bits, which
+    /// every JSON parser reads exactly.
     pub fn of_value(
         clock: &dyn Clock,
         context: &RecordContext,
         mut event: Value,
     ) -> Result<Self, JournalError> {
-        let Some(members) = event.as_object_mut() else { return Err(refused("it is no JSON object")) };
+        let Some(members) = event.as_object_mut() else { return Err(refused("it is not a JSON object")) };
         if !members.get("kind").is_some_and(Value::is_string) {
             return Err(refused("it has no `kind`"));
         }
@@ -106,7 +106,7 @@ impl PendingRecord {
         }
         if let Some(Identity { user, uid, host }) = &context.identity {
             for (name, value) in [("user", user), ("host", host)] {
-                // What a system says of itself must not keep anything from being recorded.
+                // An odd host name must not prevent recording.
                 let value: String = value.chars().filter(|c| *c != '\0').take(64).collect();
                 members.insert(name.to_owned(), Value::String(value));
             }
@@ -123,7 +123,7 @@ impl PendingRecord {
         Ok(Self { id: clock.id(), time: clock.now(), session: context.session.clone(), event: text })
     }
 
-    /// What it will be known by.
+    /// The id of the record.
     pub const fn id(&self) -> Uuid {
         self.id
     }
@@ -142,23 +142,23 @@ fn check_name(what: &str, name: &str) -> Result<(), JournalError> {
     if name.is_empty() || name.len() > MAX_NAME {
         return Err(refused(format!("`{what}` has {} bytes; 1 to {MAX_NAME} are allowed", name.len())));
     }
-    // Not every store has a place for it.
+    // PostgreSQL cannot store it.
     if name.contains('\0') {
         return Err(refused(format!("`{what}` has a zero byte in it")));
     }
     Ok(())
 }
 
-/// Whether every reader reads it as it was written.
+/// Whether every JSON parser reads it exactly.
 fn check(value: &Value, depth: usize) -> Result<(), JournalError> {
     if depth == 0 {
-        return Err(refused(format!("it is nested more than {MAX_DEPTH} deep")));
+        return Err(refused(format!("it is nested more than {MAX_DEPTH} levels deep")));
     }
     match value {
         Value::Number(number) => {
             let fits = number.as_u64().is_some_and(|number| number <= MAX_NUMBER)
                 || number.as_i64().is_some_and(|number| number.unsigned_abs() <= MAX_NUMBER);
-            let wrong = || refused(format!("{number} is not a whole number of 53 bits; write it as text"));
+            let wrong = || refused(format!("{number} is not an integer of at most 53 bits; use a string"));
             if fits { Ok(()) } else { Err(wrong()) }
         }
         Value::Array(values) => values.iter().try_for_each(|value| check(value, depth - 1)),
@@ -167,9 +167,9 @@ fn check(value: &Value, depth: usize) -> Result<(), JournalError> {
     }
 }
 
-/// The one text of a JSON value without fractions, by RFC 8785: members in the order of their names' UTF-16, no blanks.
+/// Canonical JSON (RFC 8785) of a value without fractions: members sorted by the UTF-16 of their names, no spaces.
 ///
-/// A tenth of the cost of a crate that does it for any value; a property test holds it to one.
+/// It takes a tenth of the time of a general crate; a property test compares it with one.
 pub(crate) fn canonical(value: &Value) -> String {
     let mut out = Vec::with_capacity(512);
     write_canonical(value, &mut out);
@@ -210,16 +210,16 @@ fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// A record as a store holds it.
+/// A record as it is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordRef<'a> {
-    /// Its place in the journal, from 0.
+    /// Its sequence: its place in the journal, from 0.
     pub sequence: u64,
     /// Its id.
     pub id: &'a str,
     /// When it happened.
     pub time: &'a str,
-    /// The session, if it was in one.
+    /// The session, if it belongs to one.
     pub session: Option<&'a str>,
     /// The event, as canonical JSON.
     pub event: &'a str,
@@ -228,14 +228,14 @@ pub struct RecordRef<'a> {
 }
 
 impl RecordRef<'_> {
-    /// What the hash is over, given the hash of the record before: the canonical JSON of the record without its hash, after a zero byte.
+    /// What the hash covers: a zero byte, then the canonical JSON of the record without its hash.
     pub(crate) fn write_hashed(&self, previous: &Digest, out: &mut Vec<u8>) {
         out.clear();
         out.push(LEAF);
         self.write(previous, None, out);
     }
 
-    /// The line that is exported.
+    /// The exported line.
     pub(crate) fn write_line(&self, previous: &Digest, out: &mut Vec<u8>) {
         self.write(previous, Some(&self.hash), out);
         out.push(b'\n');
@@ -281,16 +281,16 @@ impl RecordRef<'_> {
         serde_json::from_str(self.event).unwrap_or_default()
     }
 
-    /// The event, if it is of a kind that this metier knows.
+    /// The event, if this version of metier knows its kind.
     pub fn to_event(&self) -> Option<Event> {
         serde_json::from_str(self.event).ok()
     }
 }
 
-/// What every hash of a record begins with, so that it is none of a node: RFC 6962.
+/// The first byte of what a record's hash covers; it differs from that of a node (RFC 6962).
 const LEAF: u8 = 0;
 
-/// JSON's own escapes are those of RFC 8785.
+/// The escapes of serde_json are those of RFC 8785.
 fn write_text(text: &str, out: &mut Vec<u8>) {
     if text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
         out.push(b'"');
@@ -309,10 +309,10 @@ fn write_digest(digest: &Digest, out: &mut Vec<u8>) {
     out.extend(digest.as_bytes().iter().flat_map(digits));
 }
 
-/// A record that stands alone, as it is exported.
+/// A record as it is exported: with the hash of the record before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// What happened.
+    /// The event.
     pub event: Value,
     /// Its hash.
     pub hash: Digest,
@@ -320,16 +320,16 @@ pub struct Record {
     pub id: String,
     /// The hash of the record before.
     pub previous: Digest,
-    /// Its place in the journal, from 0.
+    /// Its sequence: its place in the journal, from 0.
     pub sequence: u64,
-    /// The session, if it was in one.
+    /// The session, if it belongs to one.
     pub session: Option<String>,
     /// When it happened.
     pub time: String,
 }
 
 impl Record {
-    /// Whether it is about a skill of this name.
+    /// Whether the event mentions a skill with this name.
     pub fn is_about(&self, skill: &str) -> bool {
         crate::query::skills_of(&self.event).any(|name| name == skill)
     }
@@ -357,12 +357,12 @@ impl Record {
         }
     }
 
-    /// Whether its hash is its own.
+    /// Whether its hash matches its content.
     pub fn is_whole(&self) -> bool {
         self.with_event(&canonical(&self.event)).expected_hash(&self.previous, &mut Vec::new()) == self.hash
     }
 
-    /// What its hash is over, without the leading zero byte.
+    /// What its hash covers, without the leading zero byte.
     pub(crate) fn hashed(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.with_event(&canonical(&self.event)).write_hashed(&self.previous, &mut bytes);
@@ -370,7 +370,7 @@ impl Record {
     }
 }
 
-/// Only from exactly the text that is exported: what has a member twice, say, reads differently to different readers.
+/// Accepts only the exact exported text: parsers differ, for example, on duplicate members.
 impl<'de> Deserialize<'de> for Record {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
@@ -397,7 +397,7 @@ pub(crate) struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// What is on a line, only if it is exactly what would have been written.
+    /// Parses a line, only if it is exactly what would have been written.
     pub(crate) fn parse(line: &'a [u8], again: &mut Vec<u8>) -> Result<Self, String> {
         let parsed: Self = serde_json::from_slice(line).map_err(|error| error.to_string())?;
         let event: Value = serde_json::from_str(parsed.event.get()).map_err(|error| error.to_string())?;
@@ -406,10 +406,10 @@ impl<'a> Line<'a> {
             return Err("its event has no `kind`".to_owned());
         }
         if Uuid::parse_str(&parsed.id).map_or(true, |id| id.to_string() != parsed.id) {
-            return Err("its id is no UUID".to_owned());
+            return Err("its id is not a UUID".to_owned());
         }
         if Time::parse(&parsed.time).is_none_or(|time| time.to_string() != parsed.time) {
-            return Err("its time is not written as times are".to_owned());
+            return Err("its time is not in the canonical form".to_owned());
         }
         again.clear();
         write_canonical(&event, again);

@@ -1,4 +1,4 @@
-//! What was used how often: the metrics of each skill, from its records.
+//! Usage statistics per skill, computed from records.
 
 use std::collections::BTreeMap;
 
@@ -7,36 +7,36 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Event, RecordedAnswer, ScriptOutcome};
 use crate::record::RecordRef;
 
-/// What was used how often.
+/// Usage statistics of a journal.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct JournalStats {
-    /// How many records there are.
+    /// The number of records.
     pub records: u64,
-    /// How many of each kind.
+    /// The number of records of each kind.
     pub kinds: BTreeMap<String, u64>,
-    /// How many sessions.
+    /// The number of sessions.
     pub sessions: u64,
-    /// Each skill by its name.
+    /// The statistics of each skill, by name.
     pub skills: BTreeMap<String, SkillStats>,
     #[serde(skip)]
     seen: std::collections::BTreeSet<String>,
 }
 
-/// How a skill was used.
+/// Usage statistics of a skill.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct SkillStats {
-    /// How often its body was handed out.
+    /// How often its body was returned.
     pub activations: u64,
-    /// How often it was not.
+    /// How often activating it failed.
     pub activation_failures: u64,
-    /// Tokens of its lines in catalogues.
+    /// Tokens of its entries in skill lists.
     pub catalogue_tokens: u64,
-    /// Tokens of its bodies.
+    /// Tokens of returned bodies.
     pub body_tokens: u64,
-    /// Tokens of its resources.
+    /// Tokens of returned resources.
     pub resource_tokens: u64,
     /// How often a resource was read.
     pub reads: u64,
@@ -44,17 +44,17 @@ pub struct SkillStats {
     pub script_runs: u64,
     /// How many of these did not end with exit code 0.
     pub script_failures: u64,
-    /// How often a script was not started because the policy or a person said no.
+    /// How often the policy or a person refused a script.
     pub script_denials: u64,
-    /// How often a script was not started because something was missing or wrong.
+    /// How often a script could not be started because of an error.
     pub script_errors: u64,
-    /// How long scripts ran.
+    /// The total run time of scripts, in microseconds.
     pub script_duration_us: u64,
-    /// Yes from a person.
+    /// How often a person approved a request.
     pub approvals: u64,
-    /// No from a person.
+    /// How often a person refused a request.
     pub refusals: u64,
-    /// When it was last in a record.
+    /// The time of its last record.
     pub last: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl JournalStats {
 }
 
 impl SkillStats {
-    /// Counts what happened.
+    /// Adds an event.
     pub fn add(&mut self, event: &Event) {
         match event {
             Event::SkillDiscovered { tokens, .. } => self.catalogue_tokens += tokens,

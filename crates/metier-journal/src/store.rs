@@ -1,4 +1,4 @@
-//! What a place for records must be able to do, and how records are tied together on their way into one.
+//! What a store of records must do, and how new records are linked to the end of a journal.
 
 use std::ops::ControlFlow;
 
@@ -8,35 +8,39 @@ use crate::error::JournalError;
 use crate::event::Event;
 use crate::merkle::Frontier;
 use crate::record::{Clock, FORMAT, NOTHING, PendingRecord, RecordRef, Time, canonical};
+use crate::start::Start;
 
-/// Every record whose place, counted from one, is a multiple of this is a checkpoint: who adds to a journal need not read more than this many
-/// records to know its Merkle root.
+/// Every record whose number, counted from one, is a multiple of this is a checkpoint. A writer therefore reads at most this
+/// many records to learn the Merkle root.
 pub(crate) const INTERVAL: u64 = 1024;
 
-/// Whether the record at this place is a checkpoint.
+/// Whether the record with this sequence is a checkpoint.
 pub(crate) const fn is_checkpoint(sequence: u64) -> bool {
     (sequence + 1).is_multiple_of(INTERVAL)
 }
 
-/// A place for records.
+/// A store of records.
 pub(crate) trait Store: Send {
-    /// Adds the rows that `make` makes from the end of the journal, all or none; they are on the disk when it returns.
+    /// Adds the rows that `make` links to the end of the journal, all or none. They are durable when it returns.
     ///
-    /// Nobody else adds anything in between. After a failure that left nothing behind, `make` may be called again. If it makes nothing, nothing happens.
+    /// No other writer adds anything in between. After a failure that left nothing behind, `make` may be called again. If
+    /// `make` returns no rows, nothing is written.
     fn append(&mut self, make: &mut dyn FnMut(&mut Tail) -> Vec<NewRow>)
     -> Result<Vec<NewRow>, JournalError>;
 
-    /// Hands out rows in order, from a place on, until told to stop. A row that cannot be read is a reason, and the last one.
+    /// Passes on where the journal begins, then its rows in order from `from` on, until told to stop. Both are from one
+    /// snapshot. A row that cannot be read is a reason, and the last one.
     fn read(
         &mut self,
         from: u64,
+        begin: &mut dyn FnMut(Option<&Start>),
         each: &mut dyn FnMut(Found<'_>) -> ControlFlow<()>,
     ) -> Result<(), JournalError>;
 
-    /// How many records there are.
+    /// The number of records ever written, those in archives included.
     fn size(&mut self) -> Result<u64, JournalError>;
 
-    /// Whether something could be added now, before something is done that has to be recorded.
+    /// Whether something could be added now. Call it before an action that has to be recorded.
     fn ready(&mut self) -> Result<(), JournalError>;
 
     /// The end of the journal when this store last added something.
@@ -44,21 +48,47 @@ pub(crate) trait Store: Send {
 
     /// Checks the storage below the records.
     fn inspect(&mut self) -> Result<Inspection, JournalError>;
+
+    /// Whether this is a journal that can be written to, and not a file of lines.
+    fn is_live(&self) -> bool {
+        true
+    }
+
+    /// Adds the rows that `make` links to the end and removes all records before `start`, in one transaction. Fails and
+    /// changes nothing unless the journal begins at `from` and reaches `start` through the records that were archived.
+    fn cut(
+        &mut self,
+        from: u64,
+        start: &Start,
+        make: &mut dyn FnMut(&mut Tail) -> Vec<NewRow>,
+    ) -> Result<Vec<NewRow>, JournalError>;
+
+    /// Returns unused space to the file system; an error changes nothing.
+    fn shrink(&mut self) -> Result<(), JournalError> {
+        Ok(())
+    }
+
+    /// Where the journal begins, if its oldest records are in archives.
+    fn start(&mut self) -> Result<Option<Start>, JournalError> {
+        let mut found = None;
+        self.read(0, &mut |start| found = start.cloned(), &mut |_| ControlFlow::Break(()))?;
+        Ok(found)
+    }
 }
 
-/// A row, or why there is none.
+/// A row, or the reason why it cannot be read.
 pub(crate) type Found<'a> = Result<RecordRef<'a>, String>;
 
 /// What a check of the storage below the records found.
 #[derive(Debug, Default)]
 pub(crate) struct Inspection {
-    /// What is wrong, if anything is.
+    /// The damage, if there is any.
     pub(crate) damage: Option<String>,
-    /// What was not checked, and why.
+    /// What was not checked, and the reason.
     pub(crate) skipped: Option<String>,
 }
 
-/// A row that is to be written.
+/// A row to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewRow {
     pub(crate) sequence: u64,
@@ -67,7 +97,7 @@ pub(crate) struct NewRow {
     pub(crate) session: Option<String>,
     pub(crate) event: String,
     pub(crate) hash: Digest,
-    /// Whether it is the journal's own: nobody asked for it.
+    /// Whether the journal adds it by itself, without a request.
     pub(crate) is_own: bool,
 }
 
@@ -84,7 +114,7 @@ impl NewRow {
     }
 }
 
-/// The end of a journal: all that is needed to add to it.
+/// The end of a journal: everything that is needed to add to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Tail {
     frontier: Frontier,
@@ -114,7 +144,16 @@ impl Tail {
         self.frontier.nodes()
     }
 
-    /// What ties these entries to the end of the journal, which then is theirs.
+    /// The state after `size` records; `None` if the number of nodes is wrong for the size.
+    pub(crate) fn from_parts(size: u64, hash: Digest, nodes: Vec<Digest>) -> Option<Self> {
+        Some(Self { frontier: Frontier::from_parts(size, nodes)?, hash })
+    }
+
+    pub(crate) const fn frontier(&self) -> &Frontier {
+        &self.frontier
+    }
+
+    /// Links these entries to the end of the journal; the last of them becomes its end.
     pub(crate) fn extend(&mut self, entries: &[PendingRecord], clock: &dyn Clock) -> Vec<NewRow> {
         let mut rows = Vec::with_capacity(entries.len() + 1);
         if self.size() == 0 {
@@ -143,7 +182,7 @@ impl Tail {
         rows
     }
 
-    /// A record of the journal's own, at the time of the one that brought it about.
+    /// A record of the journal's own, with the time of the record that caused it.
     fn own(&mut self, event: &Event, time: Time, clock: &dyn Clock) -> NewRow {
         self.tie(NewRow {
             sequence: self.size(),
@@ -162,23 +201,23 @@ impl Tail {
         row
     }
 
-    /// Another record is the last.
+    /// Another record becomes the last.
     pub(crate) fn follow(&mut self, hash: Digest) {
         self.frontier.push(hash);
         self.hash = hash;
     }
 }
 
-/// For stores, which learn here what others have added.
+/// How a store learns what other processes have added.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 impl Tail {
-    /// Where reading must begin to know the end of a journal of `size` records: after what is known, or at the last checkpoint.
+    /// Where to begin reading to learn the end of a journal of `size` records: after what is known, or at the last checkpoint.
     pub(crate) fn behind(&self, size: u64) -> u64 {
         let checkpoint = (size / INTERVAL * INTERVAL).saturating_sub(1);
         self.size().max(checkpoint)
     }
 
-    /// Takes the next record, or a checkpoint further on.
+    /// Takes the next record, or a later checkpoint.
     pub(crate) fn catch_up(&mut self, row: &RecordRef<'_>) -> Result<(), JournalError> {
         if row.sequence != self.size() {
             let checkpoint = match row.to_event() {
@@ -188,7 +227,7 @@ impl Tail {
                 _ => None,
             };
             let Some(frontier) = checkpoint.filter(|_| row.sequence > self.size()) else {
-                let reason = format!("record {} stands where record {} should", row.sequence, self.size());
+                let reason = format!("found record {} in place of record {}", row.sequence, self.size());
                 return Err(JournalError::Damaged { reason });
             };
             self.frontier = frontier;
@@ -197,15 +236,15 @@ impl Tail {
         Ok(())
     }
 
-    /// Whether this can be the end of a journal of `size` records whose last has this hash, as far as is known here.
+    /// Whether a journal of `size` records that ends with this hash can be a continuation of this one.
     pub(crate) fn check(&self, size: u64, hash: &Digest) -> Result<(), JournalError> {
         if size < self.size() {
-            let reason = format!("it had {} records and now has {size}", self.size());
+            let reason = format!("the journal had {} records and now has {size}", self.size());
             return Err(JournalError::Damaged { reason });
         }
         if size == self.size() && *hash != self.hash {
             let reason =
-                format!("its last record, {}, is not the one that was written", size.saturating_sub(1));
+                format!("the last record, {}, is not the one that was written", size.saturating_sub(1));
             return Err(JournalError::Damaged { reason });
         }
         Ok(())

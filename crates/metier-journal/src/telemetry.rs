@@ -1,8 +1,8 @@
-//! Traces and metrics of what is recorded, for a collector that takes OTLP. What is sent is in `docs/telemetry.md`.
+//! Traces and metrics of recorded events, for an OTLP collector. `docs/telemetry.md` describes what is sent.
 //!
-//! Records are made into spans after the fact, with ids that follow from the records and the times that stand in them, so the messages are written
-//! directly instead of through an SDK that watches spans begin and end. One thread sends them; nobody who records waits for it, and nothing fails
-//! because a collector is not there.
+//! Spans are made from records after the fact, with ids and times from the records. So messages are written directly and
+//! not through an SDK, which would have to see spans begin and end. One thread sends them. Recording never waits for it
+//! and never fails because of the collector.
 
 mod attributes;
 mod messages;
@@ -29,26 +29,26 @@ use crate::error::JournalError;
 use crate::journal::Observer;
 use crate::record::RecordRef;
 
-/// Sends what is recorded to a collector, in the background.
+/// Sends recorded events to a collector, in the background. Pass it as the observer of a journal.
 pub struct Telemetry {
     queue: Arc<Queue>,
     timeout: Duration,
 }
 
-/// What became of the spans.
+/// How many spans were sent and lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TelemetryReport {
-    /// Spans that a collector has taken.
+    /// Spans that the collector accepted.
     pub sent: u64,
-    /// Spans that did not arrive.
+    /// Spans that were lost.
     pub dropped: u64,
-    /// Why the last thing that was lost was lost.
+    /// The reason for the last loss.
     pub last_error: Option<String>,
 }
 
 impl Telemetry {
-    /// Starts the thread that sends. Nothing is sent before the first record.
+    /// Starts the sending thread. Nothing is sent before the first record.
     pub fn new(settings: TelemetrySettings) -> Result<Self, JournalError> {
         let transport = Transport::new(&settings)?;
         let queue = Arc::new(Queue::new(settings.queue));
@@ -60,25 +60,25 @@ impl Telemetry {
         Ok(Self { queue, timeout })
     }
 
-    /// Sends what is left, as far as that works within the timeout of the settings. Sessions that began here and are still open end with their last
-    /// record.
+    /// Sends the rest, as far as possible within the timeout of the settings. Spans of sessions that are still open end with
+    /// their last record.
     pub fn close(&self) -> TelemetryReport {
         self.queue.close(self.timeout)
     }
 }
 
 impl Observer for Telemetry {
-    /// What does not fit into the queue is dropped and counted.
+    /// Spans that do not fit into the queue are dropped and counted.
     fn recorded(&self, row: &RecordRef<'_>) {
         match Seen::read(row) {
             Some(seen) => self.queue.record(&seen),
-            None => self.queue.miss("there was a record that cannot be read"),
+            None => self.queue.miss("a record cannot be read"),
         }
     }
 }
 
 impl Drop for Telemetry {
-    /// Lets the thread end without anybody waiting for it.
+    /// Lets the thread end without waiting for it.
     fn drop(&mut self) {
         self.queue.abandon();
     }

@@ -1,4 +1,4 @@
-//! Points in time, as records have them and as people write them.
+//! Points in time, as records contain them and as people write them.
 
 use std::fmt;
 
@@ -9,21 +9,33 @@ use serde::{Deserialize, Serialize};
 pub struct Time(jiff::Timestamp);
 
 impl Time {
-    /// So many microseconds after 1970; what lies outside of the years -9999 to 9999 is moved to their edge.
+    /// The time this many microseconds after 1970, limited to the years -9999 to 9999.
     pub fn from_micros(micros: i64) -> Self {
         let edge = if micros < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
         Self(jiff::Timestamp::from_microsecond(micros).unwrap_or(edge))
     }
 
-    /// Microseconds after 1970.
+    /// Microseconds since 1970.
     pub fn as_micros(self) -> i64 {
         self.0.as_microsecond()
     }
 
-    /// Reads a time, or a date, which is its beginning in UTC.
+    /// The beginning of its month in UTC.
+    pub fn month_start(self) -> Self {
+        let date = self.0.to_zoned(jiff::tz::TimeZone::UTC).date().first_of_month();
+        date.to_zoned(jiff::tz::TimeZone::UTC).map_or(self, |zoned| Self(zoned.timestamp()))
+    }
+
+    /// Its month in UTC, such as `2026-11`.
+    pub(crate) fn month(self) -> String {
+        let date = self.0.to_zoned(jiff::tz::TimeZone::UTC).date();
+        format!("{:04}-{:02}", date.year(), date.month())
+    }
+
+    /// Parses a time, or a date, which stands for its beginning in UTC.
     pub fn parse(text: &str) -> Option<Self> {
         let date = || {
-            // Of a date with a time, and no word of where, it would take the date alone.
+            // For a date and time without a zone, the parser would take the date alone.
             let date: jiff::civil::Date = text.parse().ok().filter(|_| text.len() == 10)?;
             date.to_zoned(jiff::tz::TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
         };
@@ -33,7 +45,7 @@ impl Time {
 }
 
 impl Time {
-    /// Reads a time as people say it: also `30m`, `1h` and `2d` ago, `today`, `yesterday`, and `2026-11-17 14:00` in UTC.
+    /// Parses a time relative to `now`: also `30m`, `1h` and `2d` (ago), `today`, `yesterday`, and `2026-11-17 14:00` in UTC.
     ///
     /// ```
     /// use metier_journal::Time;

@@ -3,6 +3,8 @@
 #![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 #![expect(clippy::print_stdout, reason = "what was tested is said")]
 
+#[path = "journal/archives.rs"]
+mod archives;
 #[path = "support/behaviours.rs"]
 mod behaviours;
 #[path = "../../../tests/shared/clock.rs"]

@@ -23,9 +23,10 @@ use behaviours::{Ground, assert_whole, exported, fill, open};
 use clock::TestClock;
 use common::{entry, filled};
 use metier_journal::{
-    Event, Journal, JournalAddress, JournalError, JournalOptions, JournalReader, PendingRecord, Receipt,
-    RecordContext, RecordQuery, verify,
+    ArchiveRequest, Event, Journal, JournalAddress, JournalError, JournalOptions, JournalReader,
+    PendingRecord, Receipt, RecordContext, RecordQuery, Time, verify,
 };
+use metier_skill::Coded as _;
 use proxy::{Cut, Proxy};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use server::{ENCODED, PASSWORD, Server, own};
@@ -51,7 +52,7 @@ fn a_server_keeps_every_promise() {
     fill(&there, 2100);
     assert_eq!(exported(&here), exported(&there), "the same entries are other bytes on the server");
     let verification = verify(&there, &[]).unwrap();
-    assert_eq!(verification.skipped, ["the files are the server's own, and are not looked at"]);
+    assert_eq!(verification.skipped, ["the files of the PostgreSQL server"]);
 }
 
 #[test]
@@ -198,7 +199,7 @@ fn what_a_server_refuses_is_said_without_the_password() {
     said(&format!("postgres://127.0.0.1:{port}/postgres?user=admin&password=w'rd"), "authentication failed");
     said(&server.url("admin", "absent", ""), "database \"absent\" does not exist");
     server.sql("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0");
-    said(&server.url("admin", "latin", ""), "its encoding is LATIN1");
+    said(&server.url("admin", "latin", ""), "the encoding of the database is LATIN1");
     said(&server.url("nobody", "postgres", ""), "permission denied for database");
     said(&server.url("admin", "postgres", "sslmode=require"), "server does not support TLS");
     said(&format!("postgres://admin:{ENCODED}@no-such-host.invalid/postgres"), "no-such-host.invalid");
@@ -220,13 +221,33 @@ fn grants(server: &Server) {
     server.sql("GRANT SELECT ON metier.record, metier.format TO reader, writer, lazy");
     server.sql("GRANT INSERT ON metier.record TO writer, lazy");
     assert_whole(&role("reader").parse().unwrap(), 11);
+    // No writer has a right to delete, so nothing is archived.
+    let error = open(&place, 4).archive(&archiving()).unwrap_err();
+    assert!(
+        error.code() == "journal-no-archives" && error.to_string().contains("only journals in files"),
+        "{error}"
+    );
+    assert!(
+        error.hint().unwrap().contains("new stream") && !error.to_string().contains(PASSWORD),
+        "{error:?}"
+    );
+    assert_whole(&place, 11);
     let absent: JournalAddress = server.url("reader", "postgres", "stream=absent").parse().unwrap();
     assert!(matches!(JournalReader::open(&absent), Err(JournalError::NotFound { .. })));
-    assert!(refused(&role("reader")).to_string().contains("may not add"));
+    assert!(refused(&role("reader")).to_string().contains("may not insert"));
     let journal = open(&role("writer").parse().unwrap(), 5);
     journal.append(entry(&*TestClock::new(6), "writer", 0)).unwrap();
     journal.close().unwrap();
     assert_whole(&place, 12);
+}
+
+fn archiving() -> ArchiveRequest {
+    ArchiveRequest {
+        directory: "/nonexistent".into(),
+        before: Time::from_micros(i64::MAX),
+        by_month: false,
+        context: RecordContext::default(),
+    }
 }
 
 fn read_only(server: &Server) {
@@ -356,9 +377,9 @@ fn urls_are_read_or_refused() {
         ("postgres://a:se/cret@host/db", "%2F"),
         ("postgres://a:se?cret@host/db", "%3F"),
         ("postgres://host/db?password=se@cret", "%40"),
-        ("postgres://host/db?password=x&secret=y", "not known"),
+        ("postgres://host/db?password=x&secret=y", "unknown parameter"),
         ("postgres://a:secret@host:port/db", "port"),
-        ("postgres://a:secret@/db", "no host"),
+        ("postgres://a:secret@/db", "the host is missing"),
         ("postgres://a:secret@host/db?stream=", "stream"),
         ("postgres://a:secret@host/db?stream=Capital", "stream"),
         ("postgres://a:secret@host/db?sslmode=allow", "sslmode"),

@@ -70,6 +70,7 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("audit export", CommandEffect::ReadsUnless(&["--journal", "--output", "-o", "--force"])),
     command("audit stats", CommandEffect::ReadsUnless(&["--journal"])),
     command("audit checkpoint", CommandEffect::Acts),
+    command("audit archive", CommandEffect::Acts),
     command("config", CommandEffect::Reads),
     command("doctor", CommandEffect::ReadsUnless(&["--clean"])),
     command("digest", CommandEffect::Reads),

@@ -1,5 +1,6 @@
-//! `metier audit`: what was recorded, and whether it still is what was written.
+//! `metier audit`: reading, verifying and archiving the journal.
 
+mod archive;
 mod checkpoint;
 mod export;
 mod log;
@@ -13,14 +14,14 @@ use std::ops::ControlFlow;
 
 use clap::Subcommand;
 use metier_host::{Environment, Metier, now};
-use metier_journal::{JournalAddress, JournalReader, RecordQuery, Time};
+use metier_journal::{ArchivedRecords, JournalAddress, JournalReader, RecordQuery, Time};
 
 use crate::exit::{Exit, UsageError};
 use crate::host::tell;
 use crate::output::Output;
 use crate::table::one_line;
 
-/// Look at the journal: what was shown, read, run, approved and refused
+/// Read, verify and archive the journal: what was shown, read, run, approved and refused
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -36,6 +37,7 @@ enum AuditCommand {
     Export(export::Args),
     Stats(stats::Args),
     Checkpoint(checkpoint::Args),
+    Archive(archive::Args),
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
@@ -47,19 +49,20 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         AuditCommand::Export(args) => export::run(args, output),
         AuditCommand::Stats(args) => stats::run(args, output),
         AuditCommand::Checkpoint(args) => checkpoint::run(args, output),
+        AuditCommand::Archive(args) => archive::run(args, output),
     }
 }
 
-/// Which journal.
+/// The journal to read.
 #[derive(Debug, clap::Args)]
 struct JournalArgs {
-    /// Another journal than the one of the settings: a file, or `postgres://user@host/database?stream=name`
+    /// Another journal than that of the settings: a file, an archive, an export, or `postgres://user@host/database?stream=name`
     #[arg(long, value_name = "PLACE")]
     journal: Option<String>,
 }
 
 impl JournalArgs {
-    /// The journal, and the host that it is looked at from: where it is named, settings are not read.
+    /// The journal, and the host. Settings are not read if the journal is named.
     fn open(&self, output: &mut Output) -> anyhow::Result<(Metier, JournalAddress)> {
         if let Some(text) = &self.journal {
             let metier = Metier::with_defaults(Environment::read());
@@ -77,18 +80,18 @@ impl JournalArgs {
     }
 }
 
-/// Which records.
+/// The records to select.
 #[derive(Debug, clap::Args)]
 struct QueryArgs {
     /// Records about this skill
     #[arg(long, value_name = "NAME")]
     skill: Option<String>,
 
-    /// Records of this session: its id, or the beginning or end of it
+    /// Records of this session: its id, or the beginning or end of the id
     #[arg(long, value_name = "ID")]
     session: Option<String>,
 
-    /// Records of this kind, as skill.activated; `skill.` stands for all that begin so
+    /// Records of this kind, such as skill.activated; `skill.` matches all kinds that begin with it
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
 
@@ -101,8 +104,19 @@ struct QueryArgs {
     until: Option<String>,
 }
 
+/// Where an archived record can be found, for an error message.
+fn where_is(sequence: u64, reader: &mut JournalReader, command: &str) -> anyhow::Result<String> {
+    let has_it =
+        |one: &ArchivedRecords| (one.first..one.first.saturating_add(one.records)).contains(&sequence);
+    let archive = reader.archives()?.into_iter().find(has_it).map(|one| one.path);
+    let path = archive.map_or_else(|| "ARCHIVE".to_owned(), |path| one_line(&path));
+    Ok(format!(
+        "record {sequence} is in an archive; run `metier audit {command} {sequence} --journal {path}`"
+    ))
+}
+
 impl QueryArgs {
-    /// The query. Values that no record has are told; an id that means several sessions is an error.
+    /// The query. Values that no record has are reported; an ambiguous session id is an error.
     fn query(
         &self,
         reader: &mut JournalReader,
@@ -172,11 +186,8 @@ impl QueryArgs {
             _ => {
                 let ids: Vec<String> = sessions.iter().take(10).map(|id| one_line(id)).collect();
                 let more = if sessions.len() > 10 { ", …" } else { "" };
-                let message = format!(
-                    "`{}` is the beginning or end of several session ids: {}{more}",
-                    one_line(wanted),
-                    ids.join(", ")
-                );
+                let message =
+                    format!("`{}` matches several session ids: {}{more}", one_line(wanted), ids.join(", "));
                 return Err(UsageError(message).into());
             }
         }

@@ -37,6 +37,11 @@ Example of a config.toml, which says as well what is recorded where:
   [telemetry]
   endpoint = \"http://localhost:4318\"    traces and metrics, over OTLP
 
+  [archive]
+  keep = \"90d\"                           what `metier audit archive` leaves in the journal
+  directory = \"~/audit/archives\"
+  by = \"month\"                           one archive for each month
+
 Examples:
   metier config
   metier config --json | jq '.settings'")]
@@ -143,12 +148,18 @@ fn settings(metier: &Metier) -> Vec<(&'static str, Value, String)> {
     let recording = &config.recording;
     let journal = metier.journal_address().ok().map(|address| address.to_string());
     let telemetry = recording.telemetry.value.as_ref().map(|table| &table.endpoint);
+    let archive = recording.archive.value.as_ref().map(|setting| {
+        let directory = metier.archive_directory().ok().map(|path| path.display().to_string());
+        let by = setting.by.map(|_| ", by month").unwrap_or_default();
+        format!("older than {} to {}{by}", setting.keep, directory.unwrap_or_default())
+    });
     let recording = [
         ("journal", json!(journal), recording.journal.origin.to_string()),
         ("durability", json!(recording.durability()), recording.is_batched.origin.to_string()),
         ("record_text", json!(recording.texts.value), recording.texts.origin.to_string()),
         ("keep_skills", json!(recording.keep_skills.value), recording.keep_skills.origin.to_string()),
         ("telemetry", json!(telemetry), recording.telemetry.origin.to_string()),
+        ("archive", json!(archive), recording.archive.origin.to_string()),
     ];
     roots.chain(others).chain(recording).collect()
 }

@@ -135,6 +135,7 @@ fn checks(opened: &Result<Metier, HostError>, metier: &Metier) -> Vec<Check> {
         checks::keys(metier),
         checks::journal(metier),
     ];
+    all.extend(checks::archives(metier));
     all.extend(checks::space(metier.environment()));
     all.extend(checks::store(metier.installed().as_ref()));
     all.push(checks::leftovers(metier.environment()));

@@ -33,7 +33,13 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let store = store()?;
-    let kept = store.referred_digests()?;
+    let (kept, missing) = store.referred_digests()?;
+    for archive in missing {
+        output.note(format_args!(
+            "note: the archive {} was not found; skills that only its records mention are not kept",
+            archive.display()
+        ))?;
+    }
     let swept = store.sweep(&kept, SystemClock::time(), args.dry_run, PATIENCE)?;
     if args.json {
         output.json(&json!({ "dry_run": args.dry_run, "trees": swept.trees, "objects": swept.objects, "bytes": swept.bytes, "young": swept.young }))?;

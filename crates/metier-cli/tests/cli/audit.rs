@@ -149,10 +149,7 @@ fn verify() {
     let output = approve(&place, "--yes");
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        error.contains("nothing is added to the journal") && error.contains("journal.db-lock"),
-        "{error}"
-    );
+    assert!(error.contains("nothing is added to it") && error.contains("journal.db-lock"), "{error}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn a_full_disk_is_named() {
     }
     assert_eq!(run(&["activate", "using-metier"]).status.code(), Some(5));
     let (message, fix) = failed(&run(&["doctor"]), &run(&["doctor", "--json"]), "journal");
-    assert!(message.contains("no room to record") && message.contains("journal.db"), "{message}");
+    assert!(message.contains("the disk is full") && message.contains("journal.db"), "{message}");
     assert!(fix.contains("free some space"), "{fix}");
     failed(&run(&["doctor"]), &run(&["doctor", "--json"]), "space");
 }
@@ -132,7 +132,7 @@ fn a_disk_that_became_full_is_named() {
         size = if written.is_ok() { 4096 * usize::from(size > 4096) } else { size / 2 };
     }
     let (message, fix) = failed(&run(&["doctor"]), &run(&["doctor", "--json"]), "journal");
-    assert!(message.contains("no room to record") && fix.contains("free some space"), "{message}: {fix}");
+    assert!(message.contains("the disk is full") && fix.contains("free some space"), "{message}: {fix}");
 }
 
 /// Commands refuse to make a directory that a setting names; doctor says so too.

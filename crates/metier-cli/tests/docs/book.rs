@@ -145,8 +145,7 @@ fn first_screens_have_an_example() {
 #[test]
 fn pages_are_wrapped() {
     const MOST: usize = 130;
-    const NOT_YET: [&str; 5] =
-        ["docs/homes.md", "docs/install.md", "docs/journal.md", "docs/scan.md", "docs/store.md"];
+    const NOT_YET: [&str; 4] = ["docs/homes.md", "docs/install.md", "docs/scan.md", "docs/store.md"];
     let mut documents = pages();
     documents.insert("README.md".to_owned());
     let mut wrong = Vec::new();

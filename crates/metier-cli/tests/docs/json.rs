@@ -201,6 +201,14 @@ const DESCRIBED: &[Described] = &[
     described("audit stats", &["metier audit stats --json"]).maps(&["kinds", "skills"]),
     described("audit checkpoint", &["metier audit checkpoint"]),
     described(
+        "audit archive",
+        &[
+            "metier audit archive --before now --dry-run --json",
+            "metier audit archive --before now --by month --json",
+            "metier audit archive --before now --to kept --json",
+        ],
+    ),
+    described(
         "config",
         &["metier config --json", "metier config --json --root examples/skills --state 'a*=off'"],
     ),

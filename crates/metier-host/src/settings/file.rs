@@ -12,7 +12,7 @@ use metier_skill::{Profile, Tier, nearest_names};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::recording::{Durability, TelemetryTable};
+use super::recording::{ArchiveSetting, Durability, TelemetryTable};
 use super::{SettingOrigin, StateSetting};
 use crate::environment::Environment;
 use crate::error::HostError;
@@ -43,6 +43,7 @@ pub(super) struct File {
     pub(super) record_text: Option<bool>,
     pub(super) keep_skills: Option<bool>,
     pub(super) telemetry: Option<TelemetryTable>,
+    pub(super) archive: Option<ArchiveSetting>,
 }
 
 #[derive(Debug, Default, Deserialize)]

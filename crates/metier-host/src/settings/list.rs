@@ -81,6 +81,9 @@ pub const SETTINGS: &[SettingInfo] = &[
         .variable("METIER_OTLP_ENDPOINT"),
     file("telemetry.headers", "table", "", "Headers for the collector. A project cannot set this."),
     file("telemetry.service", "text", "metier", "The name of this service at the collector. A project cannot set this."),
+    file("archive.keep", "duration such as `90d`, `12w` or `36h`", "", "How long records stay in the journal. `metier audit archive` archives older ones, and `metier doctor` reports when it is due. A project cannot set this."),
+    file("archive.directory", "path", "", "Where archives are written; without it, `archives` beside the journal. A project cannot set this."),
+    file("archive.by", "`month`", "", "Whether there is one archive for each complete month. A project cannot set this."),
 ];
 
 /// Every variable that metier reads, beside those of the system.
@@ -110,7 +113,7 @@ mod tests {
     fn the_list_has_every_key_of_a_settings_file_and_no_other() {
         let mut wanted = BTreeSet::new();
         for key in keys("") {
-            let inner = if ["scan", "policy", "telemetry"].contains(&key.as_str()) {
+            let inner = if ["scan", "policy", "telemetry", "archive"].contains(&key.as_str()) {
                 keys(&format!("[{key}]\n"))
             } else {
                 BTreeSet::from([key])

@@ -25,6 +25,46 @@ pub struct RecordingSettings {
     pub keep_skills: Setting<bool>,
     /// Where traces and metrics go.
     pub telemetry: Setting<Option<TelemetryTable>>,
+    /// How old records are archived; `None` if nothing is set.
+    pub archive: Setting<Option<ArchiveSetting>>,
+}
+
+/// When and where old records are archived: the table `archive`. Nothing is archived without `metier audit archive`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ArchiveSetting {
+    /// How long records stay in the journal, such as `90d`.
+    pub keep: String,
+    /// The directory for archives; beside the journal if it is not set.
+    pub directory: Option<PathBuf>,
+    /// Whether there is one archive for each month.
+    pub by: Option<ArchivePeriod>,
+}
+
+/// What period one archive is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum ArchivePeriod {
+    /// A calendar month in UTC.
+    Month,
+}
+
+impl ArchiveSetting {
+    /// The same with an absolute directory, if the duration can be understood.
+    fn at(&self, base: &Path, environment: &Environment) -> Result<Self, String> {
+        let count = self.keep.strip_suffix(['h', 'd', 'w']).and_then(|count| count.parse::<u32>().ok());
+        if count.is_none() {
+            return Err(format!(
+                "invalid `keep` {:?} in `[archive]`; use a duration such as 90d, 12w or 36h",
+                self.keep
+            ));
+        }
+        let directory = self.directory.as_ref();
+        let directory = directory.map(|path| base.join(environment.at_home(path)).components().collect());
+        Ok(Self { directory, ..self.clone() })
+    }
 }
 
 /// Where the journal is, as settings have it.
@@ -91,6 +131,7 @@ impl RecordingSettings {
             texts: Setting::default(false),
             keep_skills: Setting::default(true),
             telemetry: Setting::default(None),
+            archive: Setting::default(None),
         }
     }
 
@@ -107,7 +148,8 @@ impl RecordingSettings {
             && file.durability.is_none()
             && file.record_text.is_none()
             && file.keep_skills.is_none()
-            && file.telemetry.is_none();
+            && file.telemetry.is_none()
+            && file.archive.is_none();
         if says_nothing {
             return Ok(None);
         }
@@ -121,6 +163,8 @@ impl RecordingSettings {
         let base = path.parent().unwrap_or(Path::new("/"));
         let journal = file.journal.as_deref().map(|text| journal(text, base, environment)).transpose();
         let journal = journal.map_err(|reason| HostError::Settings { path: path.to_owned(), reason })?;
+        let archive = file.archive.as_ref().map(|table| table.at(base, environment)).transpose();
+        let archive = archive.map_err(|reason| HostError::Settings { path: path.to_owned(), reason })?;
         let is_batched = file.durability.map(|durability| durability == Durability::Batched);
         let mut kept = Vec::new();
         set(&mut self.journal, journal.map(Some), &origin, "journal", &mut kept);
@@ -128,6 +172,7 @@ impl RecordingSettings {
         set(&mut self.texts, file.record_text, &origin, "record_text", &mut kept);
         set(&mut self.keep_skills, file.keep_skills, &origin, "keep_skills", &mut kept);
         set(&mut self.telemetry, file.telemetry.clone().map(Some), &origin, "telemetry", &mut kept);
+        set(&mut self.archive, archive.map(Some), &origin, "archive", &mut kept);
         let note = |kept: Vec<&str>| {
             let (path, kept) = (path.display(), kept.join("`, `"));
             format!("{path}: `{kept}` is set for everybody on this machine; passing over that")

@@ -1,4 +1,4 @@
-//! A script's run, as it is recorded and reported: how it ended, where it ran, what it touched and reached.
+//! Script runs as they are recorded and reported: the outcome, the files and the network connections.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::privacy::{RecordedContent, Variable};
 
-/// A script's run.
+/// A script run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptExecuted {
     /// The skill.
     pub name: String,
     /// The digest of the whole skill.
     pub tree_digest: Digest,
-    /// The script, inside the skill.
+    /// The path of the script in the skill.
     pub script: String,
     /// The digest of the bytes that ran.
     pub script_digest: Digest,
-    /// What it was called with.
+    /// Its arguments.
     pub arguments: RecordedContent,
-    /// What it was given to read.
+    /// Its standard input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input: Option<RecordedContent>,
-    /// What it got from its environment.
+    /// Its environment variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, Variable>,
-    /// How it ended.
+    /// The outcome.
     pub outcome: ScriptOutcome,
-    /// What it ended with, where it exited.
+    /// Its exit code, if it exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i64>,
     /// The code of the refusal, of the limit or of the error.
@@ -37,24 +37,24 @@ pub struct ScriptExecuted {
     /// The rule of the policy that denied it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// How long it took.
+    /// The duration in microseconds.
     pub duration_us: u64,
     /// The protections that were active.
     pub protections: Vec<String>,
-    /// What it printed.
+    /// Its standard output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdout: Option<RecordedContent>,
-    /// What it complained of.
+    /// Its standard error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<RecordedContent>,
-    /// Where it ran, and what it did there, as far as it was observed.
+    /// Where it ran and what it did there, as far as it was observed.
     #[serde(flatten)]
     pub facts: RunFacts,
 }
 
 /// Where a run happened and what it did there. Records, the command line and MCP show this same type.
 ///
-/// What was not observed is absent. Lists have the first entries; counts say how many there were.
+/// What was not observed is absent. Lists contain the first entries; counts have the totals.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -62,26 +62,26 @@ pub struct RunFacts {
     /// The directory that it could change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work_directory: Option<String>,
-    /// What it could reach of the network.
+    /// Its network access.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkUse>,
-    /// Connections that it asked for, each destination once.
+    /// Connections that it requested, each destination once.
     pub connections: Vec<ConnectionRecord>,
-    /// Destinations that the list has no room for, and attempts at more than the proxy remembers.
+    /// The number of destinations that are not in the list.
     #[serde(skip_serializing_if = "is_zero")]
     pub connections_left_out: u64,
-    /// Files that other programs would obey, made or changed.
+    /// Created or changed files that other programs would obey.
     pub planted: Vec<PlantedFile>,
-    /// Such files that the list has no room for.
+    /// The number of such files that are not in the list.
     #[serde(skip_serializing_if = "is_zero")]
     pub planted_left_out: u64,
     /// Files in the work directory that were created, changed and deleted while it ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub touched: Option<TouchedPaths>,
-    /// Paths that it tried to write to and was refused.
+    /// Paths that the sandbox refused to write to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused_writes: Option<PathList>,
-    /// What it used.
+    /// Its resource usage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<RunUsage>,
     /// Protections that were not active.
@@ -92,7 +92,7 @@ pub struct RunFacts {
 }
 
 impl RunFacts {
-    /// The same with counts only, where the lists have no room.
+    /// The same with counts only, if the lists do not fit.
     #[must_use]
     pub fn without_lists(mut self) -> Self {
         self.connections_left_out += self.connections.len() as u64;
@@ -121,44 +121,44 @@ const fn is_zero(number: &u64) -> bool {
 /// Who allowed a run, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunApproval {
-    /// `policy` where nobody had to be asked, `stored` or `session` for an earlier answer; else who answered just now:
-    /// `terminal`, `flag`, `client`.
+    /// `policy` if no approval was needed, `stored` or `session` for an earlier answer, otherwise how it was given now:
+    /// `terminal`, `flag`, `client`, `host`.
     pub how: String,
     /// The id of the stored answer, as `metier approvals` shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }
 
-/// What a run could reach of the network.
+/// The network access of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NetworkUse {
     /// `none`, `loopback`, `proxy` or `host`.
     pub mode: String,
-    /// With `proxy`, the destinations that were allowed.
+    /// With `proxy`, the allowed destinations.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
 }
 
-/// A destination that a run asked to be connected to.
+/// A destination that a run requested a connection to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionRecord {
     /// The destination, as `host:port`.
     pub to: String,
-    /// Why it was refused; absent where it was reached.
+    /// Why it was refused; `None` if it was reached.
     #[serde(default)]
     pub refused: Option<String>,
-    /// How often.
+    /// The number of requests.
     #[serde(default)]
     pub times: u64,
 }
 
-/// A file that other programs would obey, made or changed during a run.
+/// A file that other programs would obey, created or changed during a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlantedFile {
-    /// Where it is, or was before it was moved.
+    /// Its path, before it was moved if it was.
     pub path: String,
-    /// The program that obeys it.
+    /// The program that would obey it.
     #[serde(default)]
     pub obeyed_by: String,
     /// Whether it existed before and was changed.
@@ -179,57 +179,57 @@ pub struct PlantedFile {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TouchedPaths {
-    /// New ones.
+    /// Created files.
     pub created: PathList,
-    /// Those that had been there and are different.
+    /// Changed files.
     pub changed: PathList,
-    /// Those that are gone.
+    /// Deleted files.
     pub deleted: PathList,
-    /// Files and directories that were made and removed again. Records from before this member have none.
+    /// Files and directories that were created and removed again. Older records lack this member.
     pub temporary: PathList,
-    /// Whether only a part of the directory was looked at.
+    /// Whether only a part of the directory was examined.
     pub incomplete: bool,
 }
 
-/// How many paths, and the first of them.
+/// A number of paths, and the first of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathList {
-    /// How many there were.
+    /// The number of paths.
     pub count: u64,
     /// The first of them, in order.
     pub first: Vec<String>,
 }
 
-/// What a run used.
+/// The resource usage of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunUsage {
-    /// How long it took.
+    /// Elapsed time in milliseconds.
     pub wall_ms: u64,
-    /// CPU time of all its processes.
+    /// CPU time of all its processes, in milliseconds.
     pub cpu_ms: u64,
-    /// The most memory that was seen at a time.
+    /// The highest measured memory use.
     pub memory_bytes: u64,
-    /// What it wrote to disks.
+    /// Bytes written to disks.
     pub written_bytes: u64,
 }
 
-/// How a script's run ended.
+/// The outcome of a script run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ScriptOutcome {
-    /// By itself; `exit` says with what.
+    /// It exited; `exit` is the exit code.
     Exited,
-    /// By a signal.
+    /// It was killed by a signal.
     Killed,
-    /// By a limit; `code` says which.
+    /// It exceeded a limit; `code` names it.
     Limited,
-    /// By whoever had asked for it.
+    /// It was cancelled by the caller.
     Cancelled,
-    /// It was never started: the policy or a person said no.
+    /// It was not started: the policy or a person refused.
     Denied,
-    /// It was never started: something was missing.
+    /// It was not started because of an error.
     Failed,
 }

@@ -55,7 +55,7 @@ impl Address {
             .parse()
             .map_err(|error| chain(&error))?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err("it names no host".to_owned());
+            return Err("the host is missing".to_owned());
         }
         patient(&mut config);
         Ok(Self {
@@ -136,14 +136,13 @@ impl<'a> Own<'a> {
                 }
                 Some(("sslmode", "disable" | "prefer")) => own.others.push(parameter),
                 Some(("sslmode", _)) => {
-                    return Err("`sslmode` is disable, prefer, require, verify-ca or verify-full".to_owned());
+                    return Err("invalid `sslmode`; use disable, prefer, require, verify-ca or verify-full"
+                        .to_owned());
                 }
                 Some((name, _)) if PARAMETERS.contains(&name) => own.others.push(parameter),
                 // It is not said which: it may be the rest of a password with an `&` in it.
                 _ => {
-                    return Err(
-                        "it has a parameter that is not known; write `&` in a value as %26".to_owned()
-                    );
+                    return Err("it has an unknown parameter; write `&` in a value as %26".to_owned());
                 }
             }
         }
@@ -157,7 +156,7 @@ fn check_stream(name: &str) -> Result<String, String> {
     if starts && name.len() <= 63 && name.bytes().all(|byte| is_plain(byte) || b"._-".contains(&byte)) {
         return Ok(name.to_owned());
     }
-    Err("the name of a stream has 1 to 63 of a-z, 0-9, `.`, `_` and `-`, and begins with a letter or digit"
+    Err("the name of a stream must be 1 to 63 characters of a-z, 0-9, `.`, `_` and `-`, and begin with a letter or digit"
         .to_owned())
 }
 

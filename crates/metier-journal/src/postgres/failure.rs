@@ -66,10 +66,10 @@ impl Failure {
             SqlState::READ_ONLY_SQL_TRANSACTION => JournalError::ReadOnly { path: place.into(), reason },
             SqlState::DISK_FULL => JournalError::Full { path: place.into() },
             SqlState::LOCK_NOT_AVAILABLE => {
-                server(format!("somebody else has held the stream for too long: {reason}"))
+                server(format!("another writer has locked the stream for too long: {reason}"))
             }
             SqlState::UNIQUE_VIOLATION => {
-                server(format!("somebody adds to the stream without waiting in turn: {reason}"))
+                server(format!("another program adds to the stream without taking the lock: {reason}"))
             }
             SqlState::INSUFFICIENT_PRIVILEGE => {
                 server(format!("{reason}; `docs/journal.md` lists what a role must be granted"))

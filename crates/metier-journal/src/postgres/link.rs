@@ -27,7 +27,7 @@ pub(super) struct Link {
 impl Link {
     pub(super) fn start(address: &Address) -> Result<Self, Failure> {
         let failed =
-            |error: std::io::Error| Failure::refused(format!("no thread can be started for it: {error}"));
+            |error: std::io::Error| Failure::refused(format!("its thread cannot be started: {error}"));
         let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let session = Session::new(address.clone());
         let (jobs, its) = unbounded_channel();

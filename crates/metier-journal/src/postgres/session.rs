@@ -124,7 +124,7 @@ impl Session {
                 }
             };
             let made = timeout(patience, tries).await;
-            let away = || last.unwrap_or_else(|| Failure::lost("it does not answer")).away();
+            let away = || last.unwrap_or_else(|| Failure::lost("no answer")).away();
             self.connection = Some(made.map_err(|_| away())??);
         }
         Ok(())
@@ -132,7 +132,7 @@ impl Session {
 
     /// The connection in the middle of something: another one would know nothing of it.
     fn client(&self) -> Result<&Client, Failure> {
-        let connection = self.connection.as_ref().ok_or_else(|| Failure::lost("the connection is gone"))?;
+        let connection = self.connection.as_ref().ok_or_else(|| Failure::lost("the connection was lost"))?;
         Ok(&connection.client)
     }
 
@@ -244,7 +244,7 @@ impl Session {
     pub(super) async fn commit(&mut self, rows: Vec<NewRow>) -> Result<Committed, Failure> {
         let outcome = match timeout(STEP, self.insert(&rows)).await {
             Ok(outcome) => outcome,
-            Err(_) => Outcome::Unknown(Failure::lost("it does not answer")),
+            Err(_) => Outcome::Unknown(Failure::lost("no answer")),
         };
         if !matches!(outcome, Outcome::Done) {
             self.connection = None;
@@ -341,7 +341,7 @@ async fn within<T>(
 ) -> Result<T, Failure> {
     match timeout(limit, step).await {
         Ok(result) => result.map_err(|error| Failure::of(&error)),
-        Err(_) => Err(Failure::lost("it does not answer")),
+        Err(_) => Err(Failure::lost("no answer")),
     }
 }
 
@@ -386,7 +386,8 @@ fn outcome_of(
         Err(error) => return Outcome::Failed(Failure::of(&error)),
     };
     if added != count as u64 {
-        let reason = format!("it took {added} of {count} records; something on the server keeps rows out");
+        let reason =
+            format!("the server stored {added} of {count} records; a rule or trigger on it removes rows");
         return Outcome::Failed(Failure::refused(reason));
     }
     Outcome::Done

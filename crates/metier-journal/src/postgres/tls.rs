@@ -18,11 +18,11 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 /// Why there is no such connection. No error of input and output: trying again does not help.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TlsError {
-    #[error("`{0}` is no name that a certificate can have")]
+    #[error("`{0}` is not a valid host name for a certificate")]
     Name(String),
-    #[error("there is no certificate in `{}` that could be trusted{}", .0.display(), .1)]
+    #[error("`{}` contains no usable certificate{}", .0.display(), .1)]
     File(PathBuf, String),
-    #[error("the operating system trusts nobody; name a file of certificates with `sslrootcert=`")]
+    #[error("no trusted certificates were found on this system; set a file with `sslrootcert=`")]
     Nobody,
     #[error(transparent)]
     Rustls(#[from] rustls::Error),

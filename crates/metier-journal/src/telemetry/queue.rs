@@ -198,7 +198,7 @@ impl Queue {
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
         if state.phase == Phase::Closing {
             self.enter(&mut state, Phase::Abandoned);
-            let late = || format!("not everything could be sent within {} ms", bound.as_millis());
+            let late = || format!("some spans could not be sent within {} ms", bound.as_millis());
             state.last_error = Some(state.trouble.take().unwrap_or_else(late));
         }
         TelemetryReport {
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn trouble_that_is_over_is_not_the_reason() {
-        for (is_over, expected) in [(false, "busy"), (true, "not everything could be sent within 0 ms")] {
+        for (is_over, expected) in [(false, "busy"), (true, "some spans could not be sent within 0 ms")] {
             let queue = Queue::new(10);
             queue.record(&seen("s", None));
             queue.delayed("busy".to_owned());

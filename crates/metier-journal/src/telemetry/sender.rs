@@ -143,7 +143,7 @@ fn scope() -> Scope {
 /// What a server said, without anything that a terminal would obey.
 fn rejection(count: u64, what: &str, message: &str) -> String {
     let message: String = cut(message).chars().filter(|letter| !letter.is_control()).collect();
-    format!("the server did not take {count} {what}: {message}")
+    format!("the server rejected {count} {what}: {message}")
 }
 
 #[cfg(test)]
@@ -152,9 +152,6 @@ mod tests {
 
     #[test]
     fn what_a_server_says_is_shown_without_control_characters() {
-        assert_eq!(
-            rejection(2, "spans", "too \u{1b}[31mold\n"),
-            "the server did not take 2 spans: too [31mold"
-        );
+        assert_eq!(rejection(2, "spans", "too \u{1b}[31mold\n"), "the server rejected 2 spans: too [31mold");
     }
 }

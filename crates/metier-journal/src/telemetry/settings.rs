@@ -1,9 +1,9 @@
-//! Where telemetry goes, and how much trouble is taken over it.
+//! Where telemetry is sent, with timeouts and limits.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Where traces and metrics go.
+/// Settings for sending traces and metrics over OTLP.
 ///
 /// ```
 /// use metier_journal::TelemetrySettings;
@@ -15,26 +15,26 @@ use std::time::Duration;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct TelemetrySettings {
-    /// The base address, as `http://localhost:4318`; `/v1/traces` and `/v1/metrics` are appended.
+    /// The base address, such as `http://localhost:4318`; `/v1/traces` and `/v1/metrics` are appended.
     pub endpoint: String,
-    /// Headers that every request gets.
+    /// Headers of every request.
     pub headers: Vec<(String, String)>,
-    /// What `service.name` is.
+    /// The value of `service.name`.
     pub service: String,
-    /// Certificates of the authorities to trust, as PEM, in place of the system's.
+    /// PEM certificates of the authorities to trust instead of the system's.
     pub authorities: Option<String>,
     /// How long one request may take, and how long closing may.
     pub timeout: Duration,
-    /// How long something waits at most before it is sent.
+    /// How long a span waits at most before it is sent.
     pub interval: Duration,
-    /// How long to wait before trying again for the first time; each further time is twice as long.
+    /// How long to wait before the first retry; doubled for each further one.
     pub retry_wait: Duration,
-    /// The most spans that wait to be sent.
+    /// The maximum number of queued spans.
     pub queue: usize,
 }
 
 impl TelemetrySettings {
-    /// Settings for this base address, the rest as it usually is.
+    /// Settings for this base address, with defaults for the rest.
     pub fn new<S: Into<String>>(endpoint: S) -> Self {
         Self {
             endpoint: endpoint.into(),
@@ -50,7 +50,7 @@ impl TelemetrySettings {
 }
 
 impl fmt::Debug for TelemetrySettings {
-    /// Without the headers' values, which are keys most of the time.
+    /// Without the values of headers, which often are secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("TelemetrySettings")

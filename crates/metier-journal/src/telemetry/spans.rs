@@ -108,7 +108,8 @@ fn shape(event: &Event, kind: &str) -> Option<Shape> {
         Event::SessionStarted { .. }
         | Event::SkillDiscovered { .. }
         | Event::JournalCreated { .. }
-        | Event::JournalCheckpoint { .. } => None,
+        | Event::JournalCheckpoint { .. }
+        | Event::JournalArchived(_) => None,
         Event::SkillActivated {
             skill_id,
             name,

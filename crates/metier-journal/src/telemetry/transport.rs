@@ -127,9 +127,9 @@ fn base(endpoint: &str) -> Result<(String, bool), JournalError> {
     let wrong = |what: &str| refused(format!("the endpoint `{endpoint}` {what}"));
     if endpoint.contains('@') {
         // Not shown: what is before it is a password.
-        return Err(refused("the endpoint has a name or password in it; put them into a header"));
+        return Err(refused("the endpoint contains a user name or password; use a header instead"));
     }
-    let uri: Uri = endpoint.parse().map_err(|error| wrong(&format!("is no address: {error}")))?;
+    let uri: Uri = endpoint.parse().map_err(|error| wrong(&format!("is not a valid URL: {error}")))?;
     let is_secure = match uri.scheme_str() {
         Some("http") => false,
         Some("https") => true,
@@ -146,14 +146,14 @@ fn base(endpoint: &str) -> Result<(String, bool), JournalError> {
 
 fn checked_header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), JournalError> {
     let checked: HeaderName =
-        name.parse().map_err(|_| refused(format!("`{name}` cannot be a header's name")))?;
+        name.parse().map_err(|_| refused(format!("`{name}` is not a valid header name")))?;
     if OUR_HEADERS.contains(&checked) {
         return Err(refused(format!("the header `{name}` cannot be set")));
     }
     // Its value is not shown: it is a key most of the time.
-    let mut value: HeaderValue = value.parse().map_err(|_| {
-        refused(format!("the value of the header `{name}` has a character that is not allowed"))
-    })?;
+    let mut value: HeaderValue = value
+        .parse()
+        .map_err(|_| refused(format!("the value of the header `{name}` contains an invalid character")))?;
     value.set_sensitive(true);
     Ok((checked, value))
 }
@@ -173,14 +173,14 @@ fn tls(authorities: Option<&str>) -> Result<TlsConfig, JournalError> {
 fn pem_certificates(text: &str) -> Result<Vec<Certificate<'static>>, JournalError> {
     let mut certificates = Vec::new();
     for item in parse_pem(text.as_bytes()) {
-        let item =
-            item.map_err(|error| refused(format!("the authorities' certificates are no PEM: {error}")))?;
+        let item = item
+            .map_err(|error| refused(format!("the authorities' certificates are not valid PEM: {error}")))?;
         if let PemItem::Certificate(certificate) = item {
             certificates.push(certificate);
         }
     }
     if certificates.is_empty() {
-        return Err(refused("there is no certificate among the authorities'"));
+        return Err(refused("the authorities' PEM contains no certificate"));
     }
     Ok(certificates)
 }
@@ -188,7 +188,7 @@ fn pem_certificates(text: &str) -> Result<Vec<Certificate<'static>>, JournalErro
 fn system_certificates() -> Result<Vec<Certificate<'static>>, JournalError> {
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
-        let reason = found.errors.first().map_or_else(|| "there are none".to_owned(), ToString::to_string);
+        let reason = found.errors.first().map_or_else(|| "none were found".to_owned(), ToString::to_string);
         return Err(refused(format!("the system's certificates cannot be read: {reason}")));
     }
     Ok(found.certs.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect())
@@ -212,16 +212,16 @@ mod tests {
     #[test]
     fn bad_endpoints_are_errors_that_say_why() {
         let cases = [
-            ("", "is no address"),
+            ("", "is not a valid URL"),
             ("localhost:4318", "must begin with"),
             ("/v1", "must begin with"),
             ("ftp://localhost", "must begin with"),
-            ("http://", "is no address"),
+            ("http://", "is not a valid URL"),
             ("http://:4318", "has no host"),
-            ("http://a b", "is no address"),
+            ("http://a b", "is not a valid URL"),
             ("http://localhost/?key=1", "must not have"),
             ("http://localhost/#x", "must not have"),
-            ("http://me:hunter2@localhost", "put them into a header"),
+            ("http://me:hunter2@localhost", "use a header instead"),
         ];
         for (endpoint, expected) in cases {
             let error = base(endpoint).unwrap_err();

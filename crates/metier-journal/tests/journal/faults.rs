@@ -12,9 +12,11 @@ use std::sync::Arc;
 
 use metier_journal::{
     Checkpoint, Clock, Journal, JournalAddress, JournalOptions, JournalReader, Receipt, verify,
+    verify_archives,
 };
 use metier_skill::Coded as _;
 
+use crate::archives::{self, FastClock};
 use crate::clock::TestClock;
 use crate::common::{asked, entry, filled, place};
 
@@ -73,8 +75,74 @@ struct Run {
     calls: u64,
 }
 
-/// One run of the writer on a copy of a journal, with a fault.
-fn run(shim: &Path, before: Option<&Path>, fault: &str) -> Run {
+/// Not a test: archives the records of a journal by month.
+#[test]
+#[ignore = "started by other tests"]
+fn archiver() {
+    let Some(what) = asked("METIER_FAULTY") else { return };
+    let (directory, notes) = what.split_once('\n').unwrap();
+    let directory = Path::new(directory);
+    let clock = FastClock::new(9, 1);
+    let mut options = JournalOptions::new(clock);
+    options.remember = Some(directory.join("checkpoint.json"));
+    let archived = Journal::open(&place(directory), options)
+        .and_then(|journal| journal.archive(&archives::request(directory, "2026-03-01", true)));
+    let said =
+        archived.map_or_else(|error| error.code().to_owned(), |report| report.archives.len().to_string());
+    fs::write(notes, said).unwrap();
+}
+
+/// Every record is in the journal or in an intact archive, whatever the call that failed, and the next run completes it.
+#[test]
+fn every_call_while_records_are_archived() {
+    let directory = tempfile::tempdir().unwrap();
+    let shim = shim(directory.path());
+    let before = directory.path().join("before");
+    fs::create_dir(&before).unwrap();
+    drop(archives::filled(&before, 70, 1));
+    let records = archives::ids(&place(&before));
+    let calls = run("archiver", &shim, Some(&before), "0:x").calls;
+    assert!(calls > 20, "{calls} calls: the shim is not there");
+    let (mut errors, mut both) = (0, 0);
+    for call in 1..=calls {
+        for kind in ["k", "K", "e", "f", "s"] {
+            let fault = format!("{call}:{kind}");
+            let run = run("archiver", &shim, Some(&before), &fault);
+            let below = run.below();
+            let mut found: Vec<(u64, String)> = Vec::new();
+            let is_archive = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "gz");
+            for path in archives::archives(&below).into_iter().filter(is_archive) {
+                let address = JournalAddress::file(&path);
+                assert_eq!(verify(&address, &[]).unwrap().damage, None, "{fault}: {}", path.display());
+                found.extend(archives::ids(&address));
+            }
+            assert_eq!(verify(&place(&below), &[]).unwrap().damage, None, "{fault}");
+            found.extend(archives::ids(&place(&below)));
+            let twice = found.len();
+            found.sort();
+            found.dedup();
+            both += u64::from(twice > found.len());
+            assert_eq!(found[..records.len()], records, "{fault}: lost\n{}", run.notes);
+            errors += u64::from(run.notes.contains("journal-"));
+            // Again, in a process without faults.
+            let (journal, _) = open(&below, 8).1.map(|journal| (journal, ())).unwrap();
+            journal.archive(&archives::request(&below, "2026-03-01", true)).unwrap();
+            journal.close().unwrap();
+            let paths = archives::archives(&below);
+            assert_eq!(paths.len(), 2, "{fault}: {paths:?}");
+            let remembered = Checkpoint::read(&below.join("checkpoint.json")).unwrap();
+            let all = verify_archives(&paths, Some(&place(&below)), &[remembered]).unwrap();
+            assert_eq!((all.first, all.damage), (0, None), "{fault}");
+        }
+    }
+    println!(
+        "{calls} calls while archiving, each killed before, after, failed, full, short: {errors} said so, {both} left records in both"
+    );
+    assert!(errors > 0 && both > 0, "{errors} errors, {both} in both");
+}
+
+/// One run of a writer on a copy of a journal, with a fault.
+fn run(writer: &str, shim: &Path, before: Option<&Path>, fault: &str) -> Run {
     let directory = tempfile::tempdir().unwrap();
     let below = directory.path().join("below");
     fs::create_dir(&below).unwrap();
@@ -84,7 +152,7 @@ fn run(shim: &Path, before: Option<&Path>, fault: &str) -> Run {
     }
     let (notes, log) = (directory.path().join("notes"), directory.path().join("log"));
     let status = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "faults::writer", "--ignored", "--nocapture"])
+        .args(["--exact", &format!("faults::{writer}"), "--ignored", "--nocapture"])
         .env("METIER_FAULTY", format!("{}\n{}", below.display(), notes.display()))
         .env("METIER_FAULT", fault)
         .env("METIER_FAULT_BELOW", &below)
@@ -135,13 +203,13 @@ impl Run {
 fn every_call(before: Option<&Path>) -> (u64, [u64; 5], u64) {
     let directory = tempfile::tempdir().unwrap();
     let shim = shim(directory.path());
-    let calls = run(&shim, before, "0:x").calls;
+    let calls = run("writer", &shim, before, "0:x").calls;
     assert!(calls > 2 * ADDED, "{calls} calls: the shim is not there");
     let (mut outcomes, mut errors) = ([0; 5], 0);
     for call in 1..=calls {
         for (index, kind) in ["k", "K", "e", "f", "s"].into_iter().enumerate() {
             let fault = format!("{call}:{kind}");
-            let run = run(&shim, before, &fault);
+            let run = run("writer", &shim, before, &fault);
             let is_killed = run.status.signal() == Some(9);
             assert_eq!(is_killed, index < 2, "{fault}: {:?}\n{}", run.status, run.notes);
             assert!(is_killed || run.status.success(), "{fault}: {:?}\n{}", run.status, run.notes);

@@ -52,7 +52,10 @@ fn a_full_disk() {
         number += 1;
         if let Err(error) = journal.ready() {
             assert_eq!(error.code(), "journal-full", "{error}");
-            assert!(error.to_string().contains("no room") && error.to_string().contains("free some space"));
+            assert!(
+                error.to_string().contains("the disk is full")
+                    && error.to_string().contains("free some space")
+            );
             fill(&small.join("more"));
         }
     }

@@ -34,7 +34,7 @@ fn an_export_and_what_is_changed_in_it() {
     fs::write(path("checkpoint"), checkpoint(&place).to_text()).unwrap();
     let since = [path("export"), "--since".into(), path("checkpoint")];
     let since: Vec<&Path> = since.iter().map(PathBuf::as_path).collect();
-    assert_eq!(python(&since), ("whole: 1102 records, compared with 1 checkpoint\n".to_owned(), Some(0)));
+    assert_eq!(python(&since), ("OK: 1102 records intact, 1 checkpoint matched\n".to_owned(), Some(0)));
 
     // A bit here and there; all of them are turned elsewhere.
     for step in 0..40 {
@@ -97,5 +97,57 @@ fn that_a_journal_goes_on() {
         fs::write(&path, serde_json::to_string(&proof).unwrap()).unwrap();
         let (said, code) = python(&[Path::new("--proof"), &path]);
         assert!(said.starts_with("proven") && code == Some(0), "{said}");
+    }
+}
+
+#[test]
+fn archives_alone_and_together() {
+    use crate::archives::{archives, filled, request};
+
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    let (journal, _) = filled(directory.path(), 2100, 25);
+    let early = checkpoint(&crate::common::place(directory.path()));
+    journal.archive(&request(directory.path(), "2026-03-01", true)).unwrap();
+    let place = crate::common::place(directory.path());
+    let mut live = Vec::new();
+    JournalReader::open(&place).unwrap().export(&mut live).unwrap().unwrap();
+    fs::write(path("live.jsonl"), &live).unwrap();
+    fs::write(path("early"), early.to_text()).unwrap();
+    fs::write(path("now"), checkpoint(&place).to_text()).unwrap();
+    let mut all = archives(directory.path());
+    assert_eq!(all.len(), 2);
+    all.push(path("live.jsonl"));
+    for alone in &all {
+        let (said, code) = python(&[alone]);
+        assert!(said.starts_with("OK: ") && code == Some(0), "{said}");
+    }
+    let since =
+        [Path::new("--since"), &path("early"), Path::new("--since"), &path("now")].map(Path::to_path_buf);
+    let together: Vec<&Path> = all.iter().chain(&since).map(PathBuf::as_path).collect();
+    let (said, code) = python(&together);
+    assert_eq!((said.as_str(), code), ("OK: 2105 records intact, 2 checkpoints matched\n", Some(0)));
+    // The first by name is the second of two.
+    let (said, code) = python(&[&all[1], &all[2]]);
+    assert!(
+        said.starts_with("damaged: records 7") && said.contains("are missing") && code == Some(1),
+        "{said}"
+    );
+    // What is changed in an archive, compressed again or not.
+    let good = fs::read(&all[0]).unwrap();
+    let mut changed = good.clone();
+    changed[good.len() / 2] ^= 1;
+    fs::write(&all[0], &changed).unwrap();
+    let (said, code) = python(&together);
+    assert!(said.starts_with("damaged: ") && code == Some(1), "{said}");
+    fs::write(&all[0], &good[..good.len() / 2]).unwrap();
+    let (said, code) = python(&together);
+    assert!(said.starts_with("damaged: ") && code == Some(1), "{said}");
+    fs::write(&all[0], &good).unwrap();
+    let text = String::from_utf8(live).unwrap();
+    for (old, new) in [("\"size\":", "\"size\":1"), ("\"nodes\":[\"sha256:", "\"nodes\":[\"sha256:0")] {
+        fs::write(path("live.jsonl"), text.replacen(old, new, 1)).unwrap();
+        let (said, code) = python(&together);
+        assert!(said.starts_with("damaged: ") && code == Some(1), "{said}");
     }
 }

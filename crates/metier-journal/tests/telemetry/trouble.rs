@@ -139,7 +139,7 @@ fn what_a_collector_rejects_is_counted() {
     let expected = whole_session(&telemetry);
     let report = close_soon(telemetry);
     assert_eq!((report.sent, report.dropped), (expected - 3, 3));
-    assert_eq!(report.last_error.unwrap(), "the server did not take 3 spans: too old");
+    assert_eq!(report.last_error.unwrap(), "the server rejected 3 spans: too old");
 }
 
 #[test]

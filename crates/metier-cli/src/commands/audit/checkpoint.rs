@@ -1,4 +1,4 @@
-//! `metier audit checkpoint`: a few bytes that hold the journal to what it is now, and proofs.
+//! `metier audit checkpoint`: the size and Merkle root of the journal, and proofs.
 
 use std::path::PathBuf;
 
@@ -9,23 +9,24 @@ use super::JournalArgs;
 use crate::exit::{Exit, NotFoundError};
 use crate::output::Output;
 
-/// Print what the journal is now in a few bytes, to be kept where nobody changes it
+/// Print a checkpoint of the journal, to be kept elsewhere, or a proof
 ///
-/// A checkpoint is the number of records and the Merkle root over them (RFC 6962). Kept elsewhere, it shows what was cut off or rewritten since:
-/// `metier audit verify --since`. With it, one record can be shown to somebody without the others, and proven to be among them.
+/// A checkpoint is the number of records and the Merkle root over them (RFC 6962). Keep it where whoever can change the
+/// journal cannot change it: `metier audit verify --since` then detects truncation and rewriting. With a checkpoint, you
+/// can prove that one record is in the journal without showing the others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier audit checkpoint > monday.json
-  metier audit checkpoint --record 17 > included.json      that record 17 is in the journal
-  metier audit checkpoint --extends monday.json            that the journal begins with what it was then
+  metier audit checkpoint --record 17 > included.json      proof that record 17 is in the journal
+  metier audit checkpoint --extends monday.json            proof that the journal extends that checkpoint
   metier audit verify --proof included.json")]
 pub(super) struct Args {
     /// Prove that this record is in the journal
     #[arg(long, value_name = "SEQUENCE")]
     record: Option<u64>,
 
-    /// Prove that the journal begins with the one of this checkpoint
+    /// Prove that the journal extends this checkpoint
     #[arg(long, value_name = "CHECKPOINT", conflicts_with = "record")]
     extends: Option<PathBuf>,
 
@@ -37,12 +38,17 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let place = args.journal.place(output)?;
     let mut reader = JournalReader::open(&place)?;
     if let Some(sequence) = args.record {
-        let message = || NotFoundError(format!("there is no record {sequence} in {place}"));
-        let proof = reader.prove_inclusion(sequence, now())?.ok_or_else(message)?;
-        // Somebody may have added to the journal while it was read.
+        let Some(proof) = reader.prove_inclusion(sequence, now())? else {
+            let message = match reader.first()? {
+                first if sequence < first => super::where_is(sequence, &mut reader, "checkpoint --record")?,
+                _ => format!("record {sequence} does not exist in {place}"),
+            };
+            return Err(NotFoundError(message).into());
+        };
+        // Another process may have added records meanwhile.
         anyhow::ensure!(
             proof.holds(),
-            "record {sequence} cannot be proven: try again, or see `metier audit verify`"
+            "no valid proof for record {sequence}; try again, or run `metier audit verify`"
         );
         output.json_lines(&proof)?;
         return Ok(Exit::Done);
@@ -51,19 +57,23 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         let old = Checkpoint::read(path)?;
         let size = old.size;
         let Some(proof) = reader.prove_consistency(old, now())? else {
-            output.error(&format!(
-                "the journal has fewer than {size} records: it was cut off, or is another one"
-            ));
+            output.error(&match reader.first()? {
+                first if size < first => format!(
+                    "the checkpoint over {size} records is about archived records; the journal begins with record {first}"
+                ),
+                _ => format!("the journal has fewer than {size} records; it was truncated or is another journal"),
+            });
             return Ok(Exit::Findings);
         };
         if !proof.holds() {
-            output.error("the journal does not begin with the one of the checkpoint: it was rewritten, or is another one");
+            output
+                .error("the journal does not extend the checkpoint; it was rewritten or is another journal");
             return Ok(Exit::Findings);
         }
         output.json_lines(&proof)?;
         return Ok(Exit::Done);
     }
-    let message = || NotFoundError(format!("there is nothing in {place} yet"));
+    let message = || NotFoundError(format!("{place} has no records yet"));
     let checkpoint = reader.checkpoint(now())?.ok_or_else(message)?;
     output.line(checkpoint.to_text())?;
     Ok(Exit::Done)

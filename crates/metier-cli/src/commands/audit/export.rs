@@ -1,4 +1,4 @@
-//! `metier audit export`: the journal for other programs.
+//! `metier audit export`: the journal as JSON lines.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -12,9 +12,10 @@ use crate::exit::{Exit, UsageError};
 use crate::output::Output;
 use crate::table::counted;
 
-/// Write every record as a line of canonical JSON, which any program can verify
+/// Write every record as a line of canonical JSON, which other programs can verify
 ///
-/// The format is in docs/journal.md, with a Python script that verifies it.
+/// docs/journal.md describes the format; docs/verify-journal.py verifies it. If older records are in archives, the first
+/// line says where the export begins.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

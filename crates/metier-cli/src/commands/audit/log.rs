@@ -1,4 +1,4 @@
-//! `metier audit log`: the records, one a line.
+//! `metier audit log`: the records, one per line.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::table::{counted, one_line, pad, width_of};
 
-/// Show what was recorded, the last records if there are many
+/// Show the last records, or those that match
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,16 +20,17 @@ Examples:
   metier audit log --skill pdf --kind skill.script_executed
   metier audit log --since 2026-11-16 --all
   metier audit log -f --kind skill.script_executed  the last 50 runs, then each new one
-  metier audit log --json | jq -r .event.kind       a record a line")]
+  metier audit log --json | jq -r .event.kind       one record per line
+  metier audit log --journal archives/journal-….jsonl.gz")]
 pub(super) struct Args {
     #[command(flatten)]
     query: QueryArgs,
 
-    /// At most so many, the last ones
+    /// The most records to show, the last ones
     #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 50)]
     limit: usize,
 
-    /// Every record that matches
+    /// Show every record that matches
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 
@@ -40,7 +41,7 @@ pub(super) struct Args {
     #[command(flatten)]
     journal: JournalArgs,
 
-    /// Print whole records as JSON, one a line
+    /// Print complete records as JSON, one per line
     #[arg(long)]
     json: bool,
 }
@@ -51,10 +52,11 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if args.follow {
         return follow(args, &query, &mut reader, output);
     }
-    let size = reader.size()?;
-    // Nobody needs to have all of them in memory.
+    let first = reader.first()?;
+    let size = reader.size()?.saturating_sub(first);
+    // Not all of them are held in memory.
     if args.all {
-        return every(args, &query, size, &mut reader, output);
+        return every(args, &query, (first, size), &mut reader, output);
     }
     let records = reader.query(&query)?;
     if args.json {
@@ -68,18 +70,23 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         print(record, digits, people, kinds, output)?;
     }
     let shown = counted(records.len(), "record");
-    output.summary(format_args!("{shown} of {size}"))?;
+    output.summary(format_args!("{shown} of {size}{}", archived(first)))?;
     Ok(Exit::Done)
+}
+
+/// What to add to a count when older records are in archives.
+fn archived(first: u64) -> String {
+    if first == 0 { String::new() } else { format!("; records before {first} are in archives") }
 }
 
 fn every(
     args: &Args,
     query: &RecordQuery,
-    size: u64,
+    (first, size): (u64, u64),
     reader: &mut JournalReader,
     output: &mut Output,
 ) -> anyhow::Result<Exit> {
-    let (digits, mut count, mut printed) = (size.to_string().len(), 0, Ok(()));
+    let (digits, mut count, mut printed) = ((first + size).to_string().len(), 0, Ok(()));
     reader.each_matching(query, |record| {
         count += 1;
         printed = if args.json {
@@ -91,15 +98,15 @@ fn every(
     })?;
     printed?;
     if !args.json {
-        output.summary(format_args!("{} of {size}", counted(count, "record")))?;
+        output.summary(format_args!("{} of {size}{}", counted(count, "record"), archived(first)))?;
     }
     Ok(Exit::Done)
 }
 
-/// How often to look for new records.
+/// How often to check for new records.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Prints the records that there are and then those that are added, until the process is ended or nobody reads what it prints.
+/// Prints the existing records and then each new one, until the process is interrupted or its output is closed.
 fn follow(
     args: &Args,
     query: &RecordQuery,
@@ -136,12 +143,12 @@ fn follow(
     }
 }
 
-/// The widest that the column of kinds becomes.
+/// The largest width of the column of kinds.
 const WIDEST: usize = 28;
-/// How wide the column of who did it is, where not every record is known beforehand.
+/// The width of the column of users if the records are not known in advance.
 const USUAL: usize = 12;
 
-/// Prints a record; on a terminal its end may be cut, but never the name of a skill.
+/// Prints a record. On a terminal its end may be cut, but never the name of a skill.
 fn print(
     record: &Record,
     digits: usize,
@@ -153,9 +160,9 @@ fn print(
     output.cut_after(line, name)
 }
 
-/// The line of a record, and how many columns it has up to the end of what it is about.
+/// The line of a record, and its width up to the end of the name.
 fn row(record: &Record, digits: usize, people: usize, kinds: usize, output: &Output) -> (String, usize) {
-    // Seconds are enough to read; `--json` has all of it.
+    // Seconds are precise enough here; `--json` has the full time.
     let time = record.time.get(..19).unwrap_or(&record.time).replace('T', " ");
     let session = record.session.as_deref().map_or_else(|| "-".to_owned(), short);
     let (kind, what) = (pad(&one_line(kind(record)), kinds), describe(&record.event, output));
@@ -169,7 +176,7 @@ fn kind(record: &Record) -> &str {
     record.event["kind"].as_str().unwrap_or("?")
 }
 
-/// Who did it: the client or the holder of a token, and the account; older records have no account.
+/// Who did it: the client or the token's name, and the account. Older records have no account.
 fn who(record: &Record) -> String {
     let text = |member: &str| record.event[member].as_str().map(one_line).filter(|text| !text.is_empty());
     match (text("actor").filter(|actor| actor != "user"), text("user")) {
@@ -179,21 +186,21 @@ fn who(record: &Record) -> String {
     }
 }
 
-/// The end of an id, which tells sessions of one day apart.
+/// The end of an id, which differs between sessions of one day.
 fn short(session: &str) -> String {
     let session = one_line(session);
     let count = session.chars().count();
     if count <= 8 { session } else { session.chars().skip(count - 8).collect() }
 }
 
-/// What it is about, in the order in which one would say it.
+/// A summary of the event.
 fn describe(event: &Value, output: &Output) -> String {
-    const TOLD: [&str; 21] = [
+    const TOLD: [&str; 22] = [
         "name", "check", "section", "tool", "target", "answer", "decision", "outcome", "exit", "path",
-        "script", "access", "trigger", "tier", "code", "rule", "size", "journal", "folder", "trusted",
-        "place",
+        "script", "access", "trigger", "tier", "code", "rule", "size", "records", "journal", "folder",
+        "trusted", "place",
     ];
-    // Those that were installed, and those that a scan would have stopped.
+    // Skills that were installed, and those with accepted findings.
     let names = |member: &str| match &event[member] {
         Value::Object(skills) => {
             Some(skills.keys().map(|name| one_line(name)).collect::<Vec<_>>().join(", "))
@@ -207,7 +214,7 @@ fn describe(event: &Value, output: &Output) -> String {
     let names = ["skills", "added", "changed", "removed", "accepted"].into_iter().filter_map(names);
     let told = TOLD.iter().filter_map(|member| match (*member, &event[*member]) {
         ("exit", Value::Number(exit)) => Some(format!("exit {exit}")),
-        ("size", Value::Number(size)) => Some(format!("{size} records")),
+        ("size" | "records", Value::Number(size)) => Some(format!("{size} records")),
         ("trusted", Value::Bool(trusted)) => {
             Some(if *trusted { "trusted" } else { "not trusted" }.to_owned())
         }
@@ -218,7 +225,7 @@ fn describe(event: &Value, output: &Output) -> String {
     told.chain(names).chain(touched(event)).collect::<Vec<_>>().join("  ")
 }
 
-/// What was decided or came of it, in a colour where it was not simply done.
+/// A decision or an outcome, coloured unless it is a plain success.
 fn verdict(word: &str, output: &Output) -> String {
     match word {
         "deny" | "denied" | "refused" | "failed" | "limit" => output.colored(word, false),
@@ -227,7 +234,7 @@ fn verdict(word: &str, output: &Output) -> String {
     }
 }
 
-/// How many files a script touched, and how many writes were refused.
+/// The number of files that a script changed, and of refused writes.
 fn touched(event: &Value) -> Option<String> {
     let count = |value: &Value, word: &str| {
         value["count"].as_u64().filter(|count| *count > 0).map(|count| format!("{count} {word}"))

@@ -1,4 +1,4 @@
-//! `metier audit replay`: could it have happened as recorded?
+//! `metier audit replay`: the journal compared with the kept skills.
 
 use metier_host::Metier;
 use metier_journal::{JournalReader, verify};
@@ -9,17 +9,18 @@ use crate::exit::{Exit, UsageError};
 use crate::output::Output;
 use crate::table::{counted, one_line};
 
-/// Prove that every activation, read and script of the journal could have happened as recorded, and name the first that could not
+/// Check that every recorded activation, read and script run matches the kept skills, and name the first mismatch
 ///
-/// Every skill that is used is kept by its digest. Its bytes are digested again and compared with what was handed out and run.
-/// That the records themselves are as they were written is checked first.
+/// Every skill that is used is kept by its digest. Its content is hashed again and compared with what was recorded.
+/// The records themselves are verified first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Exits with 0 if all could have happened, with 1 if something could not.
+Exit code: 0 if everything matches, 1 if not.
 
 Examples:
   metier audit replay
-  metier audit replay --session work --json")]
+  metier audit replay --session work --json
+  metier audit replay --journal archives/journal-….jsonl.gz")]
 pub(super) struct Args {
     #[command(flatten)]
     query: QueryArgs,
@@ -27,7 +28,7 @@ pub(super) struct Args {
     #[command(flatten)]
     journal: JournalArgs,
 
-    /// Print what was found as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -39,7 +40,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let store = metier.installed().ok_or_else(|| UsageError(message.to_owned()))?;
     if let Some(damage) = verify(&place, &[])?.damage {
         output.error(&format!(
-            "the journal is not what was written: {}; see `metier audit verify`",
+            "the journal is damaged: {}; run `metier audit verify` for details",
             damage.detail
         ));
         return Ok(Exit::Findings);
@@ -56,8 +57,8 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if let Some(wrong) = found.divergence {
         let (sequence, kind, skill) = (wrong.sequence, &wrong.kind, one_line(&wrong.skill));
         let what = match wrong.code {
-            "store-missing" => "cannot be proven any more",
-            _ => "could NOT have happened as recorded",
+            "store-missing" => "cannot be checked",
+            _ => "does NOT match",
         };
         output.line(format_args!(
             "record {sequence} ({}, {kind}, {skill}) {what}: {}",
@@ -74,10 +75,10 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         String::new()
     };
     output.line(format_args!(
-        "{}, {} and {} of {}{versions} could have happened as recorded",
+        "replay matches the journal: {}, {} and {} of {}{versions}",
         count(found.activations, "activation"),
         count(found.reads, "read"),
-        count(found.scripts, "run"),
+        count(found.scripts, "script run"),
         count(found.skills, "skill"),
     ))?;
     Ok(exit)

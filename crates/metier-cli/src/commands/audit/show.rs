@@ -13,7 +13,7 @@ Examples:
   metier audit show 17
   metier audit show 17 | jq .event.touched")]
 pub(super) struct Args {
-    /// The record's number, which `metier audit log` prints first
+    /// The number of the record: the first column of `metier audit log`
     #[arg(value_name = "NUMBER")]
     number: u64,
 
@@ -27,6 +27,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let Some(record) = reader.record(args.number)? else {
         let (number, size) = (args.number, reader.size()?);
         let message = match size {
+            _ if number < reader.first()? => super::where_is(number, &mut reader, "show")?,
             0 => format!("record {number} does not exist; the journal is empty"),
             _ => format!("record {number} does not exist; the last record is {}", size - 1),
         };

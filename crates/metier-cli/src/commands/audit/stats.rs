@@ -1,4 +1,4 @@
-//! `metier audit stats`: what each skill was used for, and what it cost.
+//! `metier audit stats`: usage and tokens per skill.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::table::{counted, one_line, pad, width_of};
 
-/// Count what each skill was used for, and what it cost
+/// Show usage and tokens per skill
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +23,7 @@ pub(super) struct Args {
     #[command(flatten)]
     journal: JournalArgs,
 
-    /// Print them as JSON
+    /// Print the statistics as JSON
     #[arg(long)]
     json: bool,
 }
@@ -32,7 +32,8 @@ const COLUMNS: [&str; 9] =
     ["loads", "unloaded", "reads", "runs", "run fails", "refused", "errors", "tokens", "approved"];
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let mut reader = JournalReader::open(&args.journal.place(output)?)?;
+    let (metier, place) = args.journal.open(output)?;
+    let mut reader = JournalReader::open(&place)?;
     let query = args.query.query(&mut reader, None, output)?;
     let stats = reader.stats(&query)?;
     if args.json {
@@ -52,6 +53,13 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         count(stats.records, "record"),
         count(stats.sessions, "session")
     ))?;
+    let first = reader.first()?;
+    if first > 0 {
+        output.note(format_args!("note: records before {first} are in archives and not counted"))?;
+    }
+    if args.journal.journal.is_none() && metier.archiving_due()?.is_some() {
+        output.note("note: old records are due to be archived; run `metier audit archive`")?;
+    }
     Ok(Exit::Done)
 }
 

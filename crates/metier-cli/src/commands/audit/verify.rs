@@ -1,4 +1,4 @@
-//! `metier audit verify`: is it still what was written?
+//! `metier audit verify`: whether the journal, exports and archives are as they were written.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use metier_host::read_named;
-use metier_journal::{Checkpoint, Consistency, Inclusion, Verification, verify, verify_export};
+use metier_journal::{
+    Checkpoint, Consistency, Inclusion, JournalAddress, JournalReader, Verification, archives_in, verify,
+    verify_archives, verify_export,
+};
 use serde_json::json;
 
 use super::JournalArgs;
@@ -16,80 +19,112 @@ use crate::table::counted;
 
 /// Check that no record was changed, removed, inserted, moved or cut off, and name the first that was
 ///
-/// What was cut off at the end, and a journal that was rewritten as a whole, can only be told by a checkpoint from before. metier remembers the
-/// last one outside of the journal and compares with it; keep others elsewhere (`metier audit checkpoint`) and give them by `--since`.
-/// Whoever can change the journal and every checkpoint can forge.
+/// Truncation and a rewritten journal are detected with a checkpoint from before. metier stores the last one outside of
+/// the journal and compares with it. Keep others elsewhere (`metier audit checkpoint`) and pass them with --since.
+/// Whoever can change the journal and all checkpoints can forge it.
+///
+/// With FILE, exports and archives are verified: one alone, several together. With --archives, the journal is verified
+/// together with its archives: each continues the one before it, and none is missing between them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Exits with 0 if all is as it was written, with 1 if something is not.
+Exit code: 0 if everything is intact, 1 if not.
 
 Examples:
   metier audit verify
   metier audit verify --since monday.json
   metier audit verify exported.jsonl --since monday.json
+  metier audit verify --archives ~/archives             the journal with its archives
+  metier audit verify ~/archives/*.jsonl.gz             the archives without the journal
   metier audit verify --proof included.json --since monday.json")]
 pub(super) struct Args {
-    /// An exported journal instead of the one that is written to
-    #[arg(value_name = "FILE", conflicts_with = "journal")]
-    file: Option<PathBuf>,
+    /// Exports and archives to verify instead of the journal
+    #[arg(value_name = "FILE", conflicts_with_all = ["journal", "archives"])]
+    files: Vec<PathBuf>,
 
-    /// A checkpoint that the journal must go on from. Can be repeated
+    /// An archive of the journal, or a directory with its archives, to verify with it. Can be repeated
+    #[arg(long, value_name = "PATH")]
+    archives: Vec<PathBuf>,
+
+    /// A checkpoint that the journal must extend. Can be repeated
     #[arg(long, value_name = "CHECKPOINT")]
     since: Vec<PathBuf>,
 
     /// Check a proof of `metier audit checkpoint --record` or `--extends` instead, which needs no journal; with `--since`, that it is about
     /// this checkpoint
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["file", "journal"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["files", "journal", "archives"])]
     proof: Option<PathBuf>,
 
     #[command(flatten)]
     journal: JournalArgs,
 
-    /// Print what was found as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut since = args.since.iter().map(|path| Checkpoint::read(path)).collect::<Result<Vec<_>, _>>()?;
-    let mut unusable = None;
     if let Some(path) = &args.proof {
         return check_proof(path, &since, args.json, output);
     }
-    let verification = match &args.file {
-        Some(path) => {
-            let read = || format!("cannot read {}", path.display());
-            let mut lines = BufReader::new(File::open(path).with_context(read)?);
-            // Looked at and not taken: it may be a pipe.
-            if lines.fill_buf().with_context(read)?.starts_with(b"SQLite format 3") {
-                let path = path.display();
-                let message =
-                    format!("{path} is a journal, not an export: use `metier audit verify --journal {path}`");
-                return Err(UsageError(message).into());
-            }
-            verify_export(&mut lines, &since).with_context(read)?
-        }
-        None => {
-            let (metier, place) = args.journal.open(output)?;
-            match metier.last_checkpoint(&place) {
-                Ok(checkpoint) => since.extend(checkpoint),
-                Err(error) => unusable = Some(error),
-            }
-            verify(&place, &since)?
-        }
+    if !args.files.is_empty() {
+        let found = of_files(&args.files, &since)?;
+        return report(&found, args, output);
+    }
+    let (metier, place) = args.journal.open(output)?;
+    let mut unusable = None;
+    match metier.last_checkpoint(&place) {
+        Ok(checkpoint) => since.extend(checkpoint),
+        Err(error) => unusable = Some(error),
+    }
+    let archives = archives(&args.archives, &place)?;
+    let found = match archives.as_slice() {
+        [] => verify(&place, &since)?,
+        archives => verify_archives(archives, Some(&place), &since)?,
     };
-    let exit = report(&verification, args.json, output)?;
+    let exit = report(&found, args, output)?;
     let Some(error) = unusable else { return Ok(exit) };
     output.error(&format!(
-        "nothing was compared with the remembered checkpoint: {:#}; if the journal is whole, remove it",
+        "the stored checkpoint cannot be read, so nothing was compared with it: {:#}; if the journal is intact, remove it",
         anyhow::Error::new(error)
     ));
     Ok(Exit::Findings)
 }
 
-fn report(found: &Verification, as_json: bool, output: &mut Output) -> anyhow::Result<Exit> {
+/// One file may be a pipe; several are read more than once.
+fn of_files(files: &[PathBuf], since: &[Checkpoint]) -> anyhow::Result<Verification> {
+    let [path] = files else { return Ok(verify_archives(files, None, since)?) };
+    let read = || format!("cannot read {}", path.display());
+    let mut lines = BufReader::new(File::open(path).with_context(read)?);
+    if lines.fill_buf().with_context(read)?.starts_with(b"SQLite format 3") {
+        let path = path.display();
+        let message =
+            format!("{path} is a journal, not an export; run `metier audit verify --journal {path}`");
+        return Err(UsageError(message).into());
+    }
+    verify_export(&mut lines, since).with_context(read)
+}
+
+/// The archives that are named, and those of this journal in the directories that are.
+fn archives(paths: &[PathBuf], place: &JournalAddress) -> anyhow::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            found.push(path.clone());
+            continue;
+        }
+        let archives = archives_in(path, JournalReader::open(place)?.journal()?)?;
+        if archives.is_empty() {
+            return Err(UsageError(format!("{} has no archives of this journal", path.display())).into());
+        }
+        found.extend(archives);
+    }
+    Ok(found)
+}
+
+fn report(found: &Verification, args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let exit = if found.damage.is_some() { Exit::Findings } else { Exit::Done };
-    if as_json {
+    if args.json {
         output.json(found)?;
         return Ok(exit);
     }
@@ -97,24 +132,28 @@ fn report(found: &Verification, as_json: bool, output: &mut Output) -> anyhow::R
         output.note(format_args!("note: not checked: {skipped}"))?;
     }
     let records = counted(usize::try_from(found.records).unwrap_or(usize::MAX), "record");
-    match &found.damage {
-        Some(damage) => {
-            output.error(&damage.detail);
-            output.line(format_args!("damaged; whole before that: {records}"))?;
-        }
-        None => {
-            let against = match found.checkpoints {
-                0 => "compared with no checkpoint: what was cut off at the end would not be seen".to_owned(),
-                count => format!("compared with {}", counted(count, "checkpoint")),
-            };
-            output.line(format_args!("whole: {records}, {against}"))?;
-            output.row("root", &found.root.to_string())?;
-        }
+    let first = found.first;
+    let from = if first == 0 { String::new() } else { format!(" from record {first}") };
+    if let Some(damage) = &found.damage {
+        output.error(&damage.detail);
+        output.line(format_args!("damaged; intact before that: {records}{from}"))?;
+        return Ok(exit);
+    }
+    let against = match found.checkpoints {
+        0 => "no checkpoint to compare with, so truncation would not be detected".to_owned(),
+        count => format!("{} matched", counted(count, "checkpoint")),
+    };
+    output.line(format_args!("OK: {records} intact{from}, {against}"))?;
+    output.row("root", &found.root.to_string())?;
+    if first > 0 {
+        let with = if args.files.is_empty() { "; `--archives PATH` checks them too" } else { "" };
+        output
+            .note(format_args!("note: not checked: records before {first}, which are in archives{with}"))?;
     }
     Ok(exit)
 }
 
-/// A proof brings its checkpoints along; whether these are the ones that somebody trusts, only they can say.
+/// Checks a proof. It contains its own checkpoints; only the user knows whether to trust them.
 fn check_proof(
     path: &Path,
     since: &[Checkpoint],
@@ -128,20 +167,20 @@ fn check_proof(
         (Some(proof), _) => {
             let Checkpoint { size, root, .. } = &proof.checkpoint;
             let what =
-                format!("record {} is among the {size} records with root {root}", proof.record.sequence);
+                format!("record {} is one of the {size} records with root {root}", proof.record.sequence);
             (proof.holds(), vec![proof.checkpoint], what)
         }
         (_, Some(proof)) => {
             let (old, new) = (&proof.old, &proof.new);
             let what = format!(
-                "the {} records with root {} go on from the {} with root {}",
+                "the {} records with root {} extend the {} with root {}",
                 new.size, new.root, old.size, old.root
             );
             (proof.holds(), vec![proof.old, proof.new], what)
         }
         (None, None) => {
             let message =
-                format!("{} is no proof; `metier audit checkpoint --record` makes one", path.display());
+                format!("{} is not a proof; `metier audit checkpoint --record N` prints one", path.display());
             return Err(UsageError(message).into());
         }
     };
@@ -153,14 +192,14 @@ fn check_proof(
         output.json(&json!({ "holds": holds, "statement": what }))?;
     } else if let Some(other) = other {
         output.line(format_args!(
-            "NOT proven: it is about another checkpoint than that of {} records",
+            "NOT proven: the proof is not about the given checkpoint over {} records",
             other.size
         ))?;
     } else {
         output.line(format_args!("{}: {what}", if holds { "proven" } else { "NOT proven" }))?;
         if since.is_empty() && holds {
             output.note(
-                "note: compare the root with that of a checkpoint that you trust, or give it by --since",
+                "note: compare the root with a checkpoint that you trust, or pass the checkpoint with --since",
             )?;
         }
     }

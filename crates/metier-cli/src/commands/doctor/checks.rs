@@ -168,6 +168,23 @@ pub(super) fn journal(metier: &Metier) -> Check {
     }
 }
 
+/// Whether records are older than the settings want to keep them in the journal.
+pub(super) fn archives(metier: &Metier) -> Option<Check> {
+    let keep = &metier.settings().recording.archive.value.as_ref()?.keep;
+    match metier.archiving_due() {
+        Ok(Some(oldest)) => {
+            let day = oldest.to_string().chars().take(10).collect::<String>();
+            let message = format!("the oldest record is from {day}; `keep` in `[archive]` is {keep}");
+            Some(Check::notice("archives", message, "`metier audit archive`"))
+        }
+        Ok(None) => {
+            Some(Check::ok("archives", format!("no record is due to be archived (`keep` is {keep})")))
+        }
+        // The check of the journal reports it.
+        Err(_) => None,
+    }
+}
+
 const OTHERWISE: &str = "set `journal` to another place, or correct the settings: `metier config`";
 
 const fn fix_of(error: &JournalError) -> &'static str {
