@@ -1,8 +1,8 @@
 //! Scans the files of a skill for attacks and other risks: bytes in, a [`ScanReport`] out.
 //!
 //! A high finding ([`RiskLevel::High`]) blocks on its own. Other findings have weights and can block together. Files
-//! that cannot be scanned need a review and are never clean. A clean report is no guarantee: a static scan cannot
-//! find instructions that are harmful only in context.
+//! that cannot be scanned need a review and are never clean. A clean report does not guarantee safety: a static scan
+//! cannot find instructions that are harmful only in context.
 //!
 //! *Architecture invariant:* [`scan`] does not access the disk, the clock or the environment, and takes bounded time
 //! for any input.

@@ -48,7 +48,7 @@ pub struct InstallOptions {
     /// The validation profile. Without it, `update` and `install_locked` use the profile in the lock, and everything
     /// else uses `standard`.
     pub profile: Option<Profile>,
-    /// The trust tier, whoever signed the skills.
+    /// The trust tier; it overrides the tier of the signer.
     pub tier: Option<Tier>,
     /// The keys whose signatures are trusted.
     pub trust: TrustFile,

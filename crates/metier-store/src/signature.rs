@@ -141,8 +141,8 @@ pub fn sign(private_key: &str, passphrase: Option<&[u8]>, digest: &Digest) -> Re
 /// use metier_skill::Digest;
 /// use metier_store::{TrustFile, verify};
 ///
-/// let nobody = TrustFile::default();
-/// assert_eq!(verify("no signature", &Digest::of(b"x"), &nobody).unwrap_err().code(), "signature-unreadable");
+/// let no_keys = TrustFile::default();
+/// assert_eq!(verify("no signature", &Digest::of(b"x"), &no_keys).unwrap_err().code(), "signature-unreadable");
 /// # Ok(())
 /// # }
 /// ```
