@@ -19,7 +19,8 @@ use crate::store::Store;
 /// The longest file that is read as a checkpoint.
 const MAX_CHECKPOINT: u64 = 64 << 10;
 
-/// The size and Merkle root of a journal. Keep one where whoever can change the journal cannot change it.
+/// The size and Merkle root of a journal. Keep a copy in a place that cannot be changed by those who can change
+/// the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {

@@ -62,7 +62,7 @@ impl From<Failure> for Problem {
 }
 
 impl Postgres {
-    /// For adding; tables are made if they are not there.
+    /// Opens a store for appending. Creates missing tables.
     pub(crate) fn open(address: &Address) -> Result<Self, JournalError> {
         let mut postgres = Self::start(address, false)?;
         postgres.lay_out().map_err(|failure| failure.explain(address))?;
@@ -379,7 +379,8 @@ fn digest(bytes: &[u8]) -> Option<Digest> {
     Some(Digest::from_bytes(bytes.try_into().ok()?))
 }
 
-/// The number of a lock. Others who take locks in the same database know nothing of ours, so it is one that nobody else comes upon.
+/// The number of a lock. It is derived from a digest, so that other programs with locks in the same database do
+/// not use it by accident.
 fn lock_of(what: &str) -> i64 {
     let digest = Digest::of(format!("metier.record: {what}").as_bytes());
     digest.as_bytes()[..8].iter().fold(0, |number, byte| number << 8 | i64::from(*byte))

@@ -1,4 +1,4 @@
-//! Which server, and which stream on it. Whoever is shown an address is never shown a password.
+//! The address of a server, and the stream on it. Displayed addresses never contain a password.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ pub(crate) struct Address {
 impl Address {
     /// Reads a url; what is wrong with it, in words that have nothing of the url in them.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
-        let (scheme, rest) = url.split_once("://").ok_or("it is no url")?;
+        let (scheme, rest) = url.split_once("://").ok_or("it is not a URL")?;
         let rest = check_credentials(rest)?;
         let (server, query) = rest.split_once('?').unwrap_or((rest, ""));
         let own = Own::parse(query)?;
@@ -87,7 +87,7 @@ impl Address {
         self.config.get_dbname().or(self.config.get_user()).unwrap_or_default()
     }
 
-    /// A text that stays the same whoever asks, and names nothing else.
+    /// A text that identifies the stream. It is the same for all users.
     pub(crate) fn key(&self) -> String {
         format!("{}/{}/{}", self.hosts(), self.database(), self.stream)
     }
@@ -160,7 +160,7 @@ fn check_stream(name: &str) -> Result<String, String> {
         .to_owned())
 }
 
-/// A server that vanished without a word is noticed within about a minute, unless the url says otherwise.
+/// A lost connection is detected within about a minute, unless the URL sets other times.
 fn patient(config: &mut Config) {
     if config.get_application_name().is_none() {
         config.application_name("metier");

@@ -1,4 +1,5 @@
-//! The thread that talks to the server, so that a store can be used from anywhere: also from inside of somebody else's asynchronous runtime.
+//! The thread that talks to the server. With it, a store can be used anywhere, including in another
+//! asynchronous runtime.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -23,8 +23,8 @@ const DELAYS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 /// How long a step may take: longer than the longest wait for other writers.
 const STEP: Duration = Duration::from_mins(1);
 
-/// For every connection. Nothing is looked up anywhere but where it belongs; a client that hangs in the middle of something loses its place after
-/// half a minute, and nobody waits longer than that.
+/// Settings for every connection. Names are only resolved in the expected schema. A client that hangs in the
+/// middle of a transaction loses its connection after half a minute, so others wait no longer than that.
 ///
 /// No statement has a time limit: one that ends the wait for a synchronous standby would have the server report a commit as done that is not.
 const SETTINGS: &str = "SET search_path = pg_catalog; SET lock_timeout = '30s'; SET statement_timeout = 0; \
@@ -136,7 +136,7 @@ impl Session {
         Ok(&connection.client)
     }
 
-    /// After a failure nobody knows what state a connection is in.
+    /// Drops the connection after a failure, because its state is unknown.
     fn keep<T>(&mut self, result: Result<T, Failure>) -> Result<T, Failure> {
         if result.is_err() {
             self.connection = None;
@@ -144,7 +144,7 @@ impl Session {
         result
     }
 
-    /// What there is on the server, from tables that everybody may read.
+    /// What exists on the server, according to tables that all users may read.
     pub(super) async fn look(&mut self) -> Result<Layout, Failure> {
         let query = "SELECT current_setting('server_encoding'), \
                      EXISTS(SELECT FROM pg_namespace WHERE nspname = 'metier'), \
@@ -309,7 +309,7 @@ impl Session {
         self.keep(result)
     }
 
-    /// Begins to read from a place on. Readers are in nobody's way, so they may take their time.
+    /// Starts reading at a position. Readers do not block others, so they may take their time.
     pub(super) async fn declare(&mut self, from: i64) -> Result<(), Failure> {
         // A stream's name has nothing in it that means something to the server.
         let statements = format!(

@@ -1,4 +1,4 @@
-//! Connections that nobody else reads, with servers that show who they are. There is no way to trust just anyone.
+//! Encrypted connections to servers that prove their identity. Accepting any certificate is not possible.
 
 use std::future::Future;
 use std::io;
@@ -101,7 +101,7 @@ fn of_handshake(error: io::Error) -> TlsError {
     }
 }
 
-/// A connection that nobody else reads.
+/// An encrypted connection.
 pub(super) struct Secret<S>(Box<tokio_rustls::client::TlsStream<S>>);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Secret<S> {

@@ -15,7 +15,7 @@ use rustix::fs::FlockOperation;
 
 use crate::error::JournalError;
 
-/// The size in twenty digits, the last hash, and the digest of both, with blanks between them.
+/// The size in twenty digits, the last hash, and the digest of both, separated by spaces.
 const LENGTH: usize = 20 + 1 + 71 + 1 + 71 + 1;
 
 /// The file, opened.
@@ -28,7 +28,7 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// For writers; made if it is not there.
+    /// Opens the file for writers. Creates it if it does not exist.
     pub(super) fn open(path: &Path, patience: Duration) -> io::Result<Self> {
         Ok(Self { file: Arc::new(super::private(path)?), path: path.to_owned(), patience })
     }
@@ -109,7 +109,7 @@ impl Lock {
 const WAITERS: usize = 16;
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
-/// Waits for a lock on a file; `None` if it is not there in time.
+/// Waits for a lock on a file; `None` if it is not available in time.
 fn wait(file: File, patience: Duration) -> io::Result<Option<File>> {
     // A thread that nobody waits for any more stays until the holder goes on, so that there must not be one for each attempt.
     if WAITING.fetch_add(1, Ordering::Relaxed) >= WAITERS {

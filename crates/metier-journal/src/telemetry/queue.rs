@@ -1,5 +1,5 @@
-//! What waits to be sent, between those who record and the one thread that sends. Nothing here touches the network, so nobody who records waits for
-//! it.
+//! Spans that wait to be sent, between the recording threads and the sending thread. Recording never waits for
+//! the network.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -50,7 +50,7 @@ enum Phase {
     Open,
     /// None do any more; what waits is to be sent.
     Closing,
-    /// Nobody waits for the rest.
+    /// The remaining spans were given up.
     Abandoned,
     /// All that could be sent has been.
     Finished,
@@ -208,7 +208,7 @@ impl Queue {
         }
     }
 
-    /// Nobody waits for what is left.
+    /// Gives up the remaining spans.
     pub(super) fn abandon(&self) {
         let mut state = self.lock();
         if state.phase != Phase::Finished {

@@ -28,7 +28,7 @@ struct Head {
 }
 
 impl<'a> Seen<'a> {
-    /// Nothing if it is no record that a journal could have written.
+    /// `None` if a journal cannot have written the record.
     pub(super) fn read(row: &RecordRef<'a>) -> Option<Self> {
         let time = Time::parse(row.time)?.as_micros();
         let head: Head = serde_json::from_str(row.event).ok()?;

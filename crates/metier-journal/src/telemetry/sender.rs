@@ -93,7 +93,7 @@ impl Sender {
         }
     }
 
-    /// Sends a message until it is taken, or trying again is no use.
+    /// Sends a message until it is accepted, or until retrying is useless.
     fn deliver(&self, signal: Signal, message: &[u8]) -> Result<Vec<u8>, Failure> {
         let mut wait = self.retry_wait;
         let mut attempt = 1;

@@ -1,5 +1,5 @@
-//! Spans of records: their ids, names, times and attributes. Ids come from the records alone, so that every process that goes on with a session
-//! adds to the same trace.
+//! Spans of records: their ids, names, times and attributes. Ids are derived from the records alone, so that
+//! all processes of a session add to the same trace.
 
 use sha2::{Digest as _, Sha256};
 
