@@ -1,9 +1,9 @@
 //! What a scan could not use, and why. A problem never stops a scan.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use metier_skill::{Code, Diagnostic, Rules, Severity};
+use metier_skill::{Code, Diagnostic, Rules, Severity, lossy_path};
 use serde::{Deserialize, Serialize, Serializer};
 
 /// One thing that a scan found but could not use.
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 #[non_exhaustive]
 pub struct Problem {
     /// The skill's directory, the link, or the root.
-    #[serde(serialize_with = "lossy")]
+    #[serde(serialize_with = "lossy_path")]
     pub path: PathBuf,
     /// The stable code.
     pub code: ProblemCode,
@@ -26,11 +26,6 @@ impl Problem {
     pub(crate) fn new(path: impl Into<PathBuf>, code: ProblemCode, message: impl Into<String>) -> Self {
         Self { path: path.into(), code, message: message.into(), refused_by: Vec::new() }
     }
-}
-
-/// A path as text for JSON.
-fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&path.display())
 }
 
 /// The stable code of a problem: a finding about a skill, or one of the catalog's own codes.

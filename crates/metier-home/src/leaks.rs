@@ -3,19 +3,22 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use metier_skill::{SKILL_FILES, is_skill_directory};
+use metier_skill::{SKILL_FILES, is_skill_directory, lossy_path, lossy_paths};
+use serde::Serialize;
 
 use crate::agent::Agent;
 use crate::error::HomeError;
 use crate::project::to_cover;
 
 /// A directory of skills that a home does not close.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Leak {
     /// The directory.
+    #[serde(serialize_with = "lossy_path")]
     pub directory: PathBuf,
     /// The files of the skills in it.
+    #[serde(serialize_with = "lossy_paths")]
     pub skills: Vec<PathBuf>,
     /// Whether the agent can be told to leave it alone.
     pub can_be_closed: bool,

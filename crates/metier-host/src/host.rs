@@ -104,7 +104,7 @@ impl Metier {
 /// Says what differs from the usual: see [`Metier::builder`].
 #[derive(Debug, Clone, Default)]
 pub struct MetierBuilder {
-    environment: Option<Environment>,
+    pub(crate) environment: Option<Environment>,
     overrides: Overrides,
 }
 

@@ -28,6 +28,8 @@
 
 mod approver;
 mod catalog;
+#[cfg(all(feature = "home", feature = "store"))]
+mod checkup;
 mod environment;
 mod error;
 #[cfg(feature = "home")]
@@ -53,6 +55,11 @@ mod work;
 
 pub use approver::{Approve, TerminalApprover, ask_line, confirm, is_terminal_attached};
 pub use catalog::HostCatalog;
+#[cfg(all(feature = "home", feature = "store"))]
+pub use checkup::{
+    Check, CheckStatus, CheckedIndex, CheckedJournal, CheckedProtection, CheckedRoot, Checkup, Inspection,
+    LocalAgent, Removal, RunnableTiers, remove_leftovers,
+};
 #[cfg(feature = "session")]
 pub use environment::now;
 pub use environment::{Environment, SystemClock};

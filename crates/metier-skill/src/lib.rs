@@ -37,6 +37,7 @@ mod location;
 mod manifest;
 mod name;
 mod nearest;
+mod path_text;
 mod read;
 mod refused_by;
 mod rules;
@@ -67,6 +68,7 @@ pub use location::{Location, SKILL_FILES, effective_name, is_skill_directory, lo
 pub use manifest::{Manifest, ManifestFile};
 pub use name::{NAME_MAX, NameError, SkillName, validate_skill_name};
 pub use nearest::{did_you_mean, nearest_names};
+pub use path_text::{lossy_path, lossy_paths};
 pub use read::{Origin, Reading, body_of, read};
 pub use rules::{Limits, Profile, Rules, SymlinkPolicy};
 pub use secret::{is_secret_name, is_secret_value};

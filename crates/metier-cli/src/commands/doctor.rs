@@ -1,25 +1,17 @@
-//! `metier doctor`: whether metier works here, and what it works with: roots, index, agents, the protections that scripts would
-//! run with.
-
-mod agents;
-mod checks;
-mod planted;
+//! `metier doctor`: whether metier works here, and what it works with, as the host's checkup has it.
 
 use std::collections::BTreeSet;
-use std::fs;
 
-use metier_catalog::RootReport;
-use metier_host::{Environment, HostCatalog, HostError, Metier};
-use metier_journal::{JournalError, JournalReader};
-use metier_sandbox::{Local, MeasuredProtection, Protections, SandboxError, Strictness};
-use metier_skill::Coded as _;
-use serde_json::{Value, json};
+use metier_catalog::Problem;
+use metier_host::{
+    Check, CheckStatus, CheckedProtection, CheckedRoot, Checkup, Environment, Inspection, LocalAgent, Metier,
+    RunnableTiers, remove_leftovers,
+};
 
 use crate::exit::Exit;
-use crate::host::{Flags, save, scan, tell};
+use crate::host::{Flags, tell};
 use crate::output::Output;
 use crate::table::{counted, one_line, pad};
-use checks::{Check, Status};
 
 /// Check whether metier works here, and show what it works with
 ///
@@ -50,181 +42,116 @@ pub(crate) struct Args {
 }
 
 fn clean(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
-    let homes = metier_home::remove_leftovers(&Environment::read().homes());
-    let private = metier_sandbox::remove_leftovers();
-    let removed = homes.removed + private.removed;
-    let left = homes.left.into_iter().chain(private.left);
-    let left: Vec<String> =
-        left.map(|(path, error)| format!("cannot remove {}: {error}", path.display())).collect();
+    let removal = remove_leftovers(&Environment::read());
     if args.json {
-        output.json(&json!({ "removed": removed, "left": left }))?;
+        output.json(&removal)?;
     } else {
-        output.line(format_args!("{} removed", counted(removed, "leftover")))?;
-        for one in &left {
+        output.line(format_args!("{} removed", counted(removal.removed, "leftover")))?;
+        for one in &removal.left {
             output.note(format_args!("warning: {one}"))?;
         }
     }
-    Ok(if left.is_empty() { Exit::Done } else { Exit::Environment })
+    Ok(if removal.left.is_empty() { Exit::Done } else { Exit::Environment })
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if args.clean {
         return clean(args, output);
     }
-    let opened = args.catalog.open_silently();
-    // Without settings there are still the usual places.
-    let usual = || Metier::with_defaults(Environment::read());
-    let metier = opened.as_ref().map_or_else(|_| usual(), Metier::clone);
-    let mut checks = checks(&opened, &metier);
-    // Without settings there is no knowing where skills are.
-    let skills = match &opened {
-        Ok(metier) => {
-            tell(&metier.settings().notes, output)?;
-            let mut skills = scan(metier, output)?;
-            save(&mut skills, output)?;
-            Some(skills)
-        }
-        Err(_) => None,
-    };
-    let protections = metier_sandbox::probe(&Local::new());
-    let agents = agents::find(metier.environment());
-    let planted = planted::settle(metier.environment());
-    checks.push(checks::planted(&planted));
-    checks.push(checks::scripts(&protections));
-    let is_well = !checks.iter().any(|check| check.status == Status::Failed);
+    let checkup = Metier::builder().overrides(args.catalog.overrides()).doctor()?;
+    tell(&checkup.notes, output)?;
     if args.json {
-        let roots = skills.iter().flat_map(|skills| skills.roots());
-        let directory = skills.as_ref().and_then(|skills| skills.metier().cache("catalog"));
-        output.json(&json!({
-            "ok": is_well,
-            "checks": checks,
-            "roots": roots.map(root_json).collect::<Vec<_>>(),
-            "index": { "directory": directory.map(|path| path.to_string_lossy().into_owned()) },
-            "journal": journal_json(look(&metier)),
-            "agents": agents::as_json(&agents),
-            "warnings": skills.as_ref().map(|skills| skills.warnings()).unwrap_or_default(),
-            "problems": skills.as_ref().map(|skills| skills.problems()).unwrap_or_default(),
-            "planted": planted::as_json(&planted),
-            "sandbox": match &protections {
-                Ok(found) => Value::Array(found.iter().map(protection_json).collect()),
-                Err(error) => json!({ "error": error.to_string(), "code": error.code() }),
-            },
-        }))?;
+        output.json(&checkup)?;
     } else {
-        if let Some(skills) = &skills {
-            found(skills, output)?;
-        }
-        agents::print(&agents, output)?;
-        sandbox(&protections, output)?;
-        planted::print(&planted, output)?;
-        let mut last = "";
-        for check in &checks {
-            check.print(check.name() != last, output)?;
-            last = check.name();
-        }
-        output.summary(sum(&checks, skills.as_ref()))?;
+        print(&checkup, output)?;
     }
-    Ok(if is_well { Exit::Done } else { Exit::Findings })
+    Ok(if checkup.ok { Exit::Done } else { Exit::Findings })
 }
 
-/// Everything that decides whether metier works here.
-fn checks(opened: &Result<Metier, HostError>, metier: &Metier) -> Vec<Check> {
-    let mut all = vec![
-        checks::settings(opened.as_ref().map(Metier::settings)),
-        checks::policies(opened.as_ref().ok()),
-        checks::keys(metier),
-        checks::journal(metier),
-    ];
-    all.extend(checks::archives(metier));
-    all.extend(checks::space(metier.environment()));
-    all.extend(checks::store(metier.installed().as_ref()));
-    all.push(checks::leftovers(metier.environment()));
-    all.extend(checks::approvals(metier.approvals().as_ref()));
-    all
+fn print(checkup: &Checkup, output: &mut Output) -> anyhow::Result<()> {
+    // Without settings it is not known where skills are.
+    if !checkup.roots.is_empty() {
+        found(checkup, output)?;
+    }
+    agents(&checkup.agents, output)?;
+    sandbox(&checkup.sandbox, output)?;
+    // What cannot be read is reported by the check.
+    for planted in checkup.planted.found().into_iter().flatten().flat_map(|one| &one.planted) {
+        output.row("planted", &one_line(&format!("a script {planted}")))?;
+    }
+    let mut last = "";
+    for check in &checkup.checks {
+        print_check(check, check.name != last, output)?;
+        last = check.name;
+    }
+    Ok(output.summary(sum(checkup))?)
 }
 
 /// Where skills are found, and which of them cannot be used.
-fn found(skills: &HostCatalog, output: &mut Output) -> anyhow::Result<()> {
-    for report in skills.roots() {
+fn found(checkup: &Checkup, output: &mut Output) -> anyhow::Result<()> {
+    for report in &checkup.roots {
         root(report, output)?;
     }
-    match skills.metier().cache("catalog") {
-        Some(directory) => output.row("index", &directory.to_string_lossy())?,
-        None => output.row("index", "none: every skill is read each time")?,
-    }
-    for problem in skills.problems() {
-        let (path, message) = (problem.path.to_string_lossy(), &problem.message);
-        let word = match problem.code {
+    output.row("index", checkup.index.directory.as_deref().unwrap_or("none: every skill is read each time"))?;
+    for Problem { path, code, message, .. } in &checkup.problems {
+        let word = match code {
             code if code.leaves_usable() => "unmet",
             code if code.is_strictness() => "lenient only",
             _ => "not usable",
         };
-        let (path, message) = (one_line(&path), one_line(message));
-        let code = output.warning(&problem.code.to_string());
+        let (path, message) = (one_line(&path.to_string_lossy()), one_line(message));
+        let code = output.warning(&code.to_string());
         output.styled_row(word, &format!("{path}: {code}: {message}"))?;
     }
-    for problem in skills.warnings() {
-        let (path, clients) = (problem.path.to_string_lossy(), problem.refused_by.join(", "));
-        output.row("warning", &one_line(&format!("{path}: {}: refused by {clients}", problem.code)))?;
+    for Problem { path, code, refused_by, .. } in &checkup.warnings {
+        let (path, clients) = (path.to_string_lossy(), refused_by.join(", "));
+        output.row("warning", &one_line(&format!("{path}: {code}: refused by {clients}")))?;
     }
     Ok(())
 }
 
-/// Whether metier works here, in a line.
-fn sum(checks: &[Check], skills: Option<&HostCatalog>) -> String {
-    let count = |status: Status| checks.iter().filter(|check| check.status == status).count();
-    let unusable = skills.map_or(0, |skills| skills.problems().len() + skills.warnings().len());
-    match (count(Status::Failed), count(Status::Notice) + unusable) {
-        (0, 0) => "metier works here: every check passed".to_owned(),
-        (0, notices) => format!("metier works here; {}", counted(notices, "notice")),
-        (failed, _) => {
-            format!("{} FAILED; `fix` says what to do", counted(failed, "check"))
-        }
-    }
-}
-
-/// Where a journal is, and how many records are in it.
-type Journal = (String, Result<u64, JournalError>);
-
-/// The journal of the settings; without records, if there is nothing yet.
-fn look(metier: &Metier) -> Option<Journal> {
-    let place = metier.journal_address().ok()?;
-    let size = match JournalReader::open(&place).and_then(|mut reader| reader.size()) {
-        Err(JournalError::NotFound { .. }) => Ok(0),
-        other => other,
+fn root(root: &CheckedRoot, output: &mut Output) -> anyhow::Result<()> {
+    let about = if root.exists {
+        let index = root.index_bytes.map(|bytes| format!(", index {} kB", bytes.div_ceil(1000)));
+        // What the index had was not read again.
+        let read = if root.read == 0 { String::new() } else { format!(", {} read anew", root.read) };
+        let (skills, problems) = (counted(root.skills, "skill"), counted(root.problems, "problem"));
+        format!("{skills}, {problems}{read}{}", index.unwrap_or_default())
+    } else {
+        "does not exist".to_owned()
     };
-    Some((place.to_string(), size))
+    let CheckedRoot { path, tier, scope, .. } = root;
+    Ok(output.row("root", &one_line(&format!("{path} (tier {tier}, scope {scope}): {about}")))?)
 }
 
-fn journal_json(journal: Option<Journal>) -> Value {
-    match journal {
-        None => Value::Null,
-        Some((place, Ok(size))) => json!({ "place": place, "records": size }),
-        Some((place, Err(error))) => {
-            json!({ "place": place, "error": error.to_string(), "code": error.code() })
+/// The agents, and what they find beside the skills that they are given.
+fn agents(found: &[LocalAgent], output: &mut Output) -> anyhow::Result<()> {
+    if found.is_empty() {
+        output.row("agents", "none is on the path")?;
+    }
+    for (index, one) in found.iter().enumerate() {
+        let key = if index == 0 { "agents" } else { "" };
+        let version = one.version.as_deref().unwrap_or("says no version");
+        let program = one.program.display();
+        output.row(key, &one_line(&format!("{}: {version} ({program})", one.agent.title())))?;
+        for leak in &one.leaks {
+            let count = counted(leak.skills.len(), "skill");
+            output.row("", &one_line(&format!("also finds {count} in {}", leak.directory.display())))?;
         }
     }
-}
-
-fn protection_json(found: &MeasuredProtection) -> Value {
-    json!({
-        "protection": found.protection,
-        "active": found.active,
-        "detail": found.detail,
-        "remedy": (!found.active).then(|| found.protection.remedy()),
-    })
+    Ok(())
 }
 
 /// Each protection for this user, and what would enable a missing one.
-fn sandbox(protections: &Result<Protections, SandboxError>, output: &mut Output) -> anyhow::Result<()> {
+fn sandbox(protections: &Inspection<Vec<CheckedProtection>>, output: &mut Output) -> anyhow::Result<()> {
     let found = match protections {
-        Ok(found) => found,
-        Err(error) => {
+        Inspection::Found(found) => found,
+        Inspection::Failed { error, .. } => {
             output.row("sandbox", &one_line(&format!("no script can be run: {error}")))?;
             return Ok(());
         }
     };
-    for (index, one) in found.iter().enumerate() {
+    for (index, one) in found.iter().map(|one| &one.measured).enumerate() {
         let key = if index == 0 { "sandbox" } else { "" };
         let state = output.colored(if one.active { "yes" } else { "NO " }, one.active);
         let detail = one_line(&one.detail);
@@ -233,58 +160,49 @@ fn sandbox(protections: &Result<Protections, SandboxError>, output: &mut Output)
         let name = pad(one.protection.as_str(), 19);
         output.styled_row(key, &format!("{name} {state} {}{detail}", one.protection.purpose()))?;
     }
-    let missing: Vec<&MeasuredProtection> = found.missing().collect();
-    if missing.is_empty() {
-        output.row("", "scripts of every tier can be run")?;
-        return Ok(());
-    }
-    let core = missing.iter().all(|one| !Strictness::Core.needs(one.protection));
-    let who = if core {
-        "scripts of builtin and org can be run, of user after an approval, of third_party not"
-    } else {
-        "no script can be run"
-    };
-    output.row("", who)?;
-    let remedies: BTreeSet<&str> = missing.iter().map(|one| one.protection.remedy()).collect();
+    let missing = found.iter().map(|one| &one.measured).filter(|one| !one.active);
+    output.row(
+        "",
+        match RunnableTiers::without(missing) {
+            RunnableTiers::All => "scripts of every tier can be run",
+            RunnableTiers::Trusted => {
+                "scripts of builtin and org can be run, of user after an approval, of third_party not"
+            }
+            _ => "no script can be run",
+        },
+    )?;
+    let remedies: BTreeSet<&str> = found.iter().filter_map(|one| one.remedy).collect();
     for remedy in remedies {
         output.row("to fix it", remedy)?;
     }
     Ok(())
 }
 
-/// How large the index file of a root is, if it is there.
-fn index_bytes(report: &RootReport) -> Option<u64> {
-    fs::metadata(report.index.as_ref()?).ok().map(|meta| meta.len())
-}
-
-fn root_json(report: &RootReport) -> Value {
-    let root = &report.root;
-    json!({
-        "path": root.path.to_string_lossy(),
-        "tier": root.tier,
-        "scope": root.scope,
-        "exists": report.exists,
-        "skills": report.skills,
-        "problems": report.problems,
-        "read": report.read,
-        "index": report.index.as_ref().map(|path| path.to_string_lossy()),
-        "index_bytes": index_bytes(report),
-    })
-}
-
-fn root(report: &RootReport, output: &mut Output) -> anyhow::Result<()> {
-    let root = &report.root;
-    let about = if report.exists {
-        let index = index_bytes(report)
-            .map_or_else(String::new, |bytes| format!(", index {} kB", bytes.div_ceil(1000)));
-        // What the index had was not read again.
-        let read = if report.read == 0 { String::new() } else { format!(", {} read anew", report.read) };
-        let (skills, problems) = (counted(report.skills, "skill"), counted(report.problems, "problem"));
-        format!("{skills}, {problems}{read}{index}")
-    } else {
-        "does not exist".to_owned()
+fn print_check(check: &Check, is_first: bool, output: &mut Output) -> anyhow::Result<()> {
+    let status = match check.status {
+        CheckStatus::Ok => output.colored("ok", true),
+        CheckStatus::Notice => output.warning("notice"),
+        _ => output.colored("FAILED", false),
     };
-    let path = root.path.to_string_lossy();
-    output.row("root", &one_line(&format!("{path} (tier {}, scope {}): {about}", root.tier, root.scope)))?;
-    Ok(())
+    let mut lines = check.message.lines();
+    let key = if is_first { check.name } else { "" };
+    let first = one_line(lines.next().unwrap_or_default());
+    output.styled_row(key, &format!("{status}: {first}"))?;
+    for line in lines {
+        output.row("", &format!("  | {line}"))?;
+    }
+    if let Some(place) = check.place.as_ref().filter(|place| !check.message.contains(place.as_str())) {
+        output.row("", &format!("  in {place}"))?;
+    }
+    Ok(check.fix.as_ref().map_or(Ok(()), |fix| output.row("", &format!("  fix: {fix}")))?)
+}
+
+/// Whether metier works here, in a line.
+fn sum(checkup: &Checkup) -> String {
+    let unusable = checkup.problems.len() + checkup.warnings.len();
+    match (checkup.count(CheckStatus::Failed), checkup.count(CheckStatus::Notice) + unusable) {
+        (0, 0) => "metier works here: every check passed".to_owned(),
+        (0, notices) => format!("metier works here; {}", counted(notices, "notice")),
+        (failed, _) => format!("{} FAILED; `fix` says what to do", counted(failed, "check")),
+    }
 }
