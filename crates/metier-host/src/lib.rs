@@ -79,9 +79,9 @@ pub use server::{HostServer, OpenServer};
 #[cfg(feature = "session")]
 pub use session::{HostSession, SessionBuilder};
 pub use settings::{
-    ArchivePeriod, ArchiveSetting, JournalSetting, Layer, OBEYED_FILES, OTHER_VARIABLES, Overrides,
-    PROJECT_FILE, RecordingSettings, SETTINGS, Setting, SettingInfo, SettingOrigin, Settings, StateSetting,
-    TelemetryTable, read_named, read_regular,
+    ArchivePeriod, ArchiveSetting, Layer, OBEYED_FILES, OTHER_VARIABLES, Overrides, PROJECT_FILE,
+    RecordingSettings, SETTINGS, Setting, SettingInfo, SettingOrigin, Settings, StateSetting, TelemetryTable,
+    read_named, read_regular,
 };
 pub use skill_list::SkillListBuilder;
 #[cfg(feature = "store")]

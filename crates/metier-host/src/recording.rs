@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use metier_journal::{
-    Checkpoint, Durability, Event, Identity, Journal, JournalAddress, JournalError, JournalOptions,
-    JournalReader, PendingRecord, RecordContext, Time,
+    Checkpoint, Event, Identity, Journal, JournalAddress, JournalError, JournalOptions, JournalReader,
+    PendingRecord, RecordContext, Time,
 };
 #[cfg(feature = "otel")]
 use metier_journal::{Telemetry, TelemetrySettings};
@@ -18,34 +18,22 @@ use crate::error::HostError;
 use crate::host::Metier;
 #[cfg(feature = "otel")]
 use crate::settings::TelemetryTable;
-use crate::settings::{ArchivePeriod, JournalSetting, SettingOrigin, journal};
-
-/// Whether a text names a journal.
-pub(crate) fn check(text: &str) -> Result<(), String> {
-    text.parse::<JournalAddress>().map(drop).map_err(|error| error.to_string())
-}
+use crate::settings::{ArchivePeriod, SettingOrigin, journal};
 
 impl Metier {
     /// Where the journal is; an error where there is no home for one.
     pub fn journal_address(&self) -> Result<JournalAddress, HostError> {
-        match &self.settings().recording.journal.value {
-            Some(JournalSetting::File(path)) => Ok(JournalAddress::file(path)),
-            Some(JournalSetting::Server(address)) => Ok(address.parse()?),
-            None => Err(HostError::NoHome {
-                purpose: "to keep a journal in",
-                variables: "HOME, XDG_STATE_HOME or METIER_JOURNAL",
-            }),
-        }
+        self.settings().recording.journal.value.clone().ok_or(HostError::NoHome {
+            purpose: "to keep a journal in",
+            variables: "HOME, XDG_STATE_HOME or METIER_JOURNAL",
+        })
     }
 
     /// A journal as a person names it: a file from the working directory on, or a server.
     pub fn journal_at(&self, text: &str) -> Result<JournalAddress, HostError> {
         let environment = self.environment();
         let base = environment.working.clone().unwrap_or_default();
-        match journal(text, &base, environment).map_err(HostError::given)? {
-            JournalSetting::File(path) => Ok(JournalAddress::file(path)),
-            JournalSetting::Server(address) => Ok(address.parse()?),
-        }
+        journal(text, &base, environment).map_err(HostError::given)
     }
 
     /// A directory that a setting names must exist: one that is made by a typing error would split the record in two.
@@ -65,9 +53,7 @@ impl Metier {
         let recording = &self.settings().recording;
         let address = self.journal_address()?;
         let mut options = JournalOptions::new(Arc::new(SystemClock));
-        if recording.is_batched.value {
-            options.durability = Durability::Batched;
-        }
+        options.durability = recording.durability.value;
         options.remember = self.remembered_checkpoint(&address);
         #[cfg(feature = "otel")]
         let telemetry = recording.telemetry.value.as_ref().map(collector).transpose()?.map(Arc::new);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use metier_catalog::Catalog;
-use metier_journal::{Clock, Journal, Privacy, Trigger};
+use metier_journal::{Clock, Durability, Journal, Privacy, Trigger};
 use metier_policy::{Anchors, Approver};
 use metier_sandbox::{Executor, ReservedPaths, WorkDirectory};
 use metier_session::tools::quoted_word;
@@ -93,7 +93,7 @@ impl Metier {
     pub fn kept_skills(&self) -> Option<Store> {
         let recording = &self.settings().recording;
         let store = self.installed().filter(|_| recording.keep_skills.value)?;
-        Some(if recording.is_batched.value { store.batched() } else { store })
+        Some(if recording.durability.value == Durability::Batched { store.batched() } else { store })
     }
 }
 

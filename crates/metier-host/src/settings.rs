@@ -21,7 +21,7 @@ pub use file::{read_named, read_regular};
 pub use list::{OTHER_VARIABLES, SETTINGS, SettingInfo};
 #[cfg(feature = "session")]
 pub(crate) use recording::journal;
-pub use recording::{ArchivePeriod, ArchiveSetting, JournalSetting, RecordingSettings, TelemetryTable};
+pub use recording::{ArchivePeriod, ArchiveSetting, RecordingSettings, TelemetryTable};
 
 use self::file::{File, RuleTable, roots};
 use crate::environment::Environment;
@@ -240,6 +240,10 @@ impl Settings {
         settings.apply_project(own.as_deref(), environment, overrides)?;
         settings.apply_variables(environment)?;
         settings.apply_overrides(overrides, environment)?;
+        // A program that only lists skills records nothing, and so has nothing to send.
+        if cfg!(feature = "session") {
+            settings.notes.extend(settings.recording.unsent(cfg!(feature = "otel")));
+        }
         let usual = environment.root_locations().roots(&environment.trust());
         let installed =
             environment.store_directory().map(|store| installed_roots(&store)).unwrap_or_default();

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use metier_catalog::AGENT_DIRECTORIES;
+use metier_journal::JournalAddress;
 use metier_sandbox::{Local, ReservedPaths, SandboxError, WorkDirectory};
 
 use crate::environment::Environment;
 use crate::error::HostError;
 use crate::host::Metier;
-use crate::settings::{JournalSetting, OBEYED_FILES, Settings, project_roots};
+use crate::settings::{OBEYED_FILES, Settings, project_roots};
 
 impl Metier {
     /// What runs scripts here: the local sandbox, which notes its runs so that what a killed one left is found.
@@ -55,16 +56,13 @@ fn reserved(environment: &Environment, settings: &Settings) -> ReservedPaths {
         all = all.home(home);
     }
     all = environment.git_configs().into_iter().fold(all, ReservedPaths::git_config);
-    let journal = match &settings.recording.journal.value {
-        Some(JournalSetting::File(path)) => Some(path.clone()),
-        _ => None,
-    };
+    let journal = settings.recording.journal.value.as_ref().and_then(JournalAddress::as_file);
     let own = [
         ("metier's settings", environment.config_directory()),
         ("metier's state", environment.state_directory()),
         ("metier's cache", environment.cache_directory()),
         ("the store", environment.store_directory()),
-        ("the journal", journal),
+        ("the journal", journal.map(Path::to_owned)),
     ];
     for (what, path) in own {
         if let Some(path) = path {

@@ -5,9 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use metier_host::{
-    Environment, HostError, JournalSetting, Layer, Metier, Overrides, SettingOrigin, Settings,
-};
+use metier_host::{Environment, HostError, Layer, Metier, Overrides, SettingOrigin, Settings};
+use metier_journal::JournalAddress;
 use metier_skill::{Coded as _, Profile};
 
 /// A home with a project in it that has a skill.
@@ -90,7 +89,7 @@ fn a_project_does_not_say_what_is_recorded_unless_the_person_names_its_file() {
     assert!(read.notes.iter().any(|note| note.contains("a project cannot say")), "{:?}", read.notes);
     let environment = environment.with_variable("METIER_CONFIG", "metier.toml");
     let read = settings(&environment);
-    let own = JournalSetting::File(place.base.join("project/own.db"));
+    let own = JournalAddress::file(place.base.join("project/own.db"));
     assert_eq!(read.recording.journal.value, Some(own));
     assert_eq!(read.notes, Vec::<String>::new());
 }

@@ -33,6 +33,9 @@ enum Kind {
     File(PathBuf),
     #[cfg(feature = "postgres")]
     Postgres(Box<Address>),
+    /// A server that this program cannot connect to: it was built without `postgres`.
+    #[cfg(not(feature = "postgres"))]
+    Postgres,
 }
 
 impl JournalAddress {
@@ -47,6 +50,8 @@ impl JournalAddress {
             Kind::File(path) => Some(path),
             #[cfg(feature = "postgres")]
             Kind::Postgres(_) => None,
+            #[cfg(not(feature = "postgres"))]
+            Kind::Postgres => None,
         }
     }
 
@@ -56,6 +61,8 @@ impl JournalAddress {
             Kind::File(path) => path.display().to_string(),
             #[cfg(feature = "postgres")]
             Kind::Postgres(address) => address.key(),
+            #[cfg(not(feature = "postgres"))]
+            Kind::Postgres => HIDDEN.to_owned(),
         }
     }
 
@@ -69,6 +76,8 @@ impl JournalAddress {
             Kind::File(path) => files::open(path, patience),
             #[cfg(feature = "postgres")]
             Kind::Postgres(address) => Ok(Box::new(Postgres::open(address)?)),
+            #[cfg(not(feature = "postgres"))]
+            Kind::Postgres => Err(without_postgres()),
         }
     }
 
@@ -77,6 +86,8 @@ impl JournalAddress {
             Kind::File(path) => files::open_to_read(path),
             #[cfg(feature = "postgres")]
             Kind::Postgres(address) => Ok(Box::new(Postgres::open_to_read(address)?)),
+            #[cfg(not(feature = "postgres"))]
+            Kind::Postgres => Err(without_postgres()),
         }
     }
 }
@@ -98,15 +109,23 @@ impl FromStr for JournalAddress {
 impl JournalAddress {
     #[cfg(feature = "postgres")]
     fn server(url: &str) -> Result<Self, JournalError> {
-        let address = Address::parse(url).map_err(|reason| refused("postgres://…", &reason))?;
+        let address = Address::parse(url).map_err(|reason| refused(HIDDEN, &reason))?;
         Ok(Self(Kind::Postgres(Box::new(address))))
     }
 
+    /// Settings with a server can be read without the feature; only opening it fails.
     #[cfg(not(feature = "postgres"))]
-    fn server(_: &str) -> Result<Self, JournalError> {
-        // There may be a password in it.
-        Err(JournalError::NotCompiled { place: "postgres://…".to_owned(), feature: "postgres" })
+    const fn server(_: &str) -> Result<Self, JournalError> {
+        Ok(Self(Kind::Postgres))
     }
+}
+
+/// A server whose address is not shown, because there may be a password in it.
+const HIDDEN: &str = "postgres://…";
+
+#[cfg(not(feature = "postgres"))]
+fn without_postgres() -> JournalError {
+    JournalError::NotCompiled { place: HIDDEN.to_owned(), feature: "postgres" }
 }
 
 #[cfg(feature = "sqlite")]
@@ -163,6 +182,8 @@ impl fmt::Display for JournalAddress {
             Kind::File(path) => write!(f, "{}", path.display()),
             #[cfg(feature = "postgres")]
             Kind::Postgres(address) => write!(f, "{address}"),
+            #[cfg(not(feature = "postgres"))]
+            Kind::Postgres => f.write_str(HIDDEN),
         }
     }
 }

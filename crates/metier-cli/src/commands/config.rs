@@ -155,7 +155,7 @@ fn settings(metier: &Metier) -> Vec<(&'static str, Value, String)> {
     });
     let recording = [
         ("journal", json!(journal), recording.journal.origin.to_string()),
-        ("durability", json!(recording.durability()), recording.is_batched.origin.to_string()),
+        ("durability", json!(recording.durability.value), recording.durability.origin.to_string()),
         ("record_text", json!(recording.texts.value), recording.texts.origin.to_string()),
         ("keep_skills", json!(recording.keep_skills.value), recording.keep_skills.origin.to_string()),
         ("telemetry", json!(telemetry), recording.telemetry.origin.to_string()),

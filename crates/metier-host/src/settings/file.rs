@@ -6,13 +6,14 @@ use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use metier_catalog::{CatalogError, Root, State, StateRule};
+use metier_journal::Durability;
 use metier_policy::PolicySettings;
 use metier_prompt::ToolNames;
 use metier_skill::{Profile, Tier, nearest_names};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::recording::{ArchiveSetting, Durability, TelemetryTable};
+use super::recording::{ArchiveSetting, TelemetryTable};
 use super::{SettingOrigin, StateSetting};
 use crate::environment::Environment;
 use crate::error::HostError;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use metier_journal::{Durability, JournalAddress, JournalError};
 use serde::Deserialize;
 
 use super::file::File;
@@ -16,9 +17,9 @@ use crate::error::HostError;
 #[non_exhaustive]
 pub struct RecordingSettings {
     /// The journal; `None` without a home to keep it in.
-    pub journal: Setting<Option<JournalSetting>>,
-    /// Whether records are written about a second later, instead of before what they are about is answered.
-    pub is_batched: Setting<bool>,
+    pub journal: Setting<Option<JournalAddress>>,
+    /// When a record is on the disk.
+    pub durability: Setting<Durability>,
     /// Whether texts are recorded, or their digests only.
     pub texts: Setting<bool>,
     /// Whether every skill that is used is kept by its digest.
@@ -67,33 +68,6 @@ impl ArchiveSetting {
     }
 }
 
-/// Where the journal is, as settings have it.
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum JournalSetting {
-    /// A file.
-    File(PathBuf),
-    /// A server, by its address, in which there may be a password.
-    Server(String),
-}
-
-impl fmt::Debug for JournalSetting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => f.debug_tuple("File").field(path).finish(),
-            Self::Server(_) => f.debug_tuple("Server").finish_non_exhaustive(),
-        }
-    }
-}
-
-/// The words for when records are on the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Durability {
-    Full,
-    Batched,
-}
-
 /// Where traces and metrics go: the table `telemetry`.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -126,8 +100,8 @@ impl RecordingSettings {
     pub(super) fn defaults(environment: &Environment) -> Self {
         let file = environment.state_directory().map(|state| state.join("journal.db"));
         Self {
-            journal: Setting::default(file.map(JournalSetting::File)),
-            is_batched: Setting::default(false),
+            journal: Setting::default(file.map(JournalAddress::file)),
+            durability: Setting::default(Durability::Full),
             texts: Setting::default(false),
             keep_skills: Setting::default(true),
             telemetry: Setting::default(None),
@@ -165,10 +139,9 @@ impl RecordingSettings {
         let journal = journal.map_err(|reason| HostError::Settings { path: path.to_owned(), reason })?;
         let archive = file.archive.as_ref().map(|table| table.at(base, environment)).transpose();
         let archive = archive.map_err(|reason| HostError::Settings { path: path.to_owned(), reason })?;
-        let is_batched = file.durability.map(|durability| durability == Durability::Batched);
         let mut kept = Vec::new();
         set(&mut self.journal, journal.map(Some), &origin, "journal", &mut kept);
-        set(&mut self.is_batched, is_batched, &origin, "durability", &mut kept);
+        set(&mut self.durability, file.durability, &origin, "durability", &mut kept);
         set(&mut self.texts, file.record_text, &origin, "record_text", &mut kept);
         set(&mut self.keep_skills, file.keep_skills, &origin, "keep_skills", &mut kept);
         set(&mut self.telemetry, file.telemetry.clone().map(Some), &origin, "telemetry", &mut kept);
@@ -226,9 +199,15 @@ impl RecordingSettings {
             .then(|| "`journal` is set for everybody on this machine; the host's is passed over".to_owned()))
     }
 
-    /// The word for when records are on the disk, as settings files have it.
-    pub const fn durability(&self) -> &'static str {
-        if self.is_batched.value { "batched" } else { "full" }
+    /// What a person should know where telemetry is set and this program cannot send any.
+    pub(super) fn unsent(&self, can_send: bool) -> Option<String> {
+        let is_set = !can_send && self.telemetry.value.is_some();
+        is_set.then(|| {
+            format!(
+                "`telemetry` is set ({}), but nothing is sent: this program was built without the feature `otel`",
+                self.telemetry.origin
+            )
+        })
     }
 }
 
@@ -248,13 +227,27 @@ fn set<T>(
     }
 }
 
-/// A journal as it was written: a file begins where the settings are.
-pub(crate) fn journal(text: &str, base: &Path, environment: &Environment) -> Result<JournalSetting, String> {
-    #[cfg(feature = "session")]
-    crate::recording::check(text)?;
-    if text.contains("://") {
-        return Ok(JournalSetting::Server(text.to_owned()));
+/// A journal as it was written: a relative file begins where the settings are.
+pub(crate) fn journal(text: &str, base: &Path, environment: &Environment) -> Result<JournalAddress, String> {
+    let address: JournalAddress = text.parse().map_err(|error: JournalError| error.to_string())?;
+    let Some(path) = address.as_file() else { return Ok(address) };
+    let path = base.join(environment.at_home(path));
+    Ok(JournalAddress::file(path.components().collect::<PathBuf>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn telemetry_that_cannot_be_sent_is_reported() {
+        let environment = Environment::new("/home/me", "/work");
+        let mut settings = RecordingSettings::defaults(&environment);
+        assert_eq!(settings.unsent(false), None);
+        let environment = environment.with_variable("METIER_OTLP_ENDPOINT", "http://localhost:4318");
+        settings.apply_variables(&environment).unwrap();
+        assert_eq!(settings.unsent(true), None);
+        let note = settings.unsent(false).unwrap();
+        assert!(note.contains("METIER_OTLP_ENDPOINT") && note.contains("`otel`"), "{note}");
     }
-    let path = base.join(environment.at_home(Path::new(text)));
-    Ok(JournalSetting::File(path.components().collect()))
 }
