@@ -44,6 +44,22 @@ pub struct Activation {
     pub content: String,
 }
 
+impl Activation {
+    /// Its record.
+    fn event(&self, trigger: Trigger, duration_us: u64) -> Event {
+        Event::SkillActivated {
+            skill_id: self.skill_id.clone(),
+            name: self.name.clone(),
+            tier: self.tier,
+            skill_md_digest: self.skill_md_digest,
+            tree_digest: self.tree_digest,
+            trigger,
+            tokens: self.tokens,
+            duration_us,
+        }
+    }
+}
+
 impl Session {
     /// Activates a skill: returns its instructions as they are on disk now. If the skill is already active and unchanged,
     /// the content is a short note instead.
@@ -140,7 +156,11 @@ impl Session {
         let known = self.held.get(&held.id).filter(|known| known.is_active);
         let is_same = known.is_some_and(|known| known.tree_digest == held.tree_digest);
         if is_same && !force {
-            return Ok(already(&held, is_changed, notes));
+            let content = format!(
+                "The skill `{}` is already active. Its instructions are in your context; continue with them.\n",
+                held.name
+            );
+            return Ok(activation(&held, content, is_changed, notes));
         }
         self.settle(&Request::new(held.tier, &held.name, held.tree_digest, Action::Activate))?;
         if held.has_rules() {
@@ -152,21 +172,12 @@ impl Session {
         }
         held.is_active = true;
         let content = held.content(self.options.resources_listed);
-        let cost = tokens(content.len()) as u64;
-        self.record(&Event::SkillActivated {
-            skill_id: held.id.clone(),
-            name: held.name.clone(),
-            tier: held.tier,
-            skill_md_digest: held.skill_md_digest,
-            tree_digest: held.tree_digest,
-            trigger,
-            tokens: cost,
-            duration_us: self.since(start),
-        })?;
-        let activation = Activation { content, tokens: cost, ..already(&held, is_changed, notes) };
+        let activation =
+            Activation { already_active: false, ..activation(&held, content, is_changed, notes) };
+        self.record(&activation.event(trigger, self.since(start)))?;
         self.held.insert(held.id.clone(), held);
         self.guard = None;
-        Ok(Activation { already_active: false, ..activation })
+        Ok(activation)
     }
 
     /// Reads the complete skill of an entry now, and stores it if the session has a store.
@@ -322,12 +333,13 @@ fn approved_by(settled: &Settlement, request: &Request<'_>, session: &str, known
     }
 }
 
-/// The activation of a skill that the model already has.
-fn already(held: &ActiveSkill, changed_since_scan: bool, notes: Vec<String>) -> Activation {
-    let content = format!(
-        "The skill `{}` is already active. Its instructions are in your context; continue with them.\n",
-        held.name
-    );
+/// The activation of a skill that the model already has, with this text.
+fn activation(
+    held: &ActiveSkill,
+    content: String,
+    changed_since_scan: bool,
+    notes: Vec<String>,
+) -> Activation {
     Activation {
         tokens: tokens(content.len()) as u64,
         skill_id: held.id.clone(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use metier_journal::{ByteRange, Event};
+use metier_journal::{ByteRange, Event, Privacy};
 use metier_policy::{Action, Request};
 use metier_skill::{Digest, ManifestFile, SKILL_FILES, SkillError, VCS_DIRECTORIES, tokens};
 use rustix::io::Errno;
@@ -84,6 +84,19 @@ impl Resource {
         let end = self.range.offset + self.range.length;
         (end < self.total_bytes).then_some(end)
     }
+
+    /// Its record.
+    fn event(&self, name: &str, privacy: &Privacy, duration_us: u64) -> Event {
+        Event::SkillResourceRead {
+            name: name.to_owned(),
+            tree_digest: self.tree_digest,
+            path: self.path.clone(),
+            content: privacy.content(&self.bytes),
+            range: (self.range.length != self.total_bytes).then_some(self.range),
+            tokens: self.tokens,
+            duration_us,
+        }
+    }
 }
 
 impl Serialize for Resource {
@@ -138,16 +151,7 @@ impl Session {
         self.may_read(&held, &path)?;
         let bytes = read_as_held(&held, &source, &file, self.options.rules.limits.skill_bytes)?;
         let resource = cut(&held, path, bytes, part, self.options.resource_bytes)?;
-        let is_whole = resource.range.length == resource.total_bytes;
-        self.record(&Event::SkillResourceRead {
-            name: held.name.clone(),
-            tree_digest: held.tree_digest,
-            path: resource.path.clone(),
-            content: self.options.privacy.content(&resource.bytes),
-            range: (!is_whole).then_some(resource.range),
-            tokens: resource.tokens,
-            duration_us: self.since(start),
-        })?;
+        self.record(&resource.event(&held.name, &self.options.privacy, self.since(start)))?;
         Ok(resource)
     }
 
