@@ -23,7 +23,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         .deny(["*-message"])
         .mount_path("skills")
         .budget(140)
-        .ranked_by(move |task| search.query(task, count).iter().map(|hit| hit.name().to_owned()).collect());
+        .ranked_by(move |task| {
+            search.ranked(task, count).into_iter().map(|entry| entry.name().to_owned()).collect()
+        });
     let prompt = Prompt::builder("pipeline", "filtered").section(skills).build()?;
     for task in ["prepare version 2", "say what went wrong last night"] {
         let session = SessionView { task: Some(task.to_owned()), ..SessionView::default() };

@@ -61,13 +61,7 @@ impl Metier {
         {
             tools.rank = Some(Arc::new(|catalog, query, most| {
                 let search = metier_search::Search::open(catalog, None)?;
-                let hits = search.query(query, most).into_iter();
-                Ok(hits
-                    .filter_map(|hit| match hit.skill {
-                        metier_search::SearchMatch::Entry(entry) => Some(entry.clone()),
-                        metier_search::SearchMatch::Unusable(_) => None,
-                    })
-                    .collect())
+                Ok(search.ranked(query, most).into_iter().cloned().collect())
             }));
         }
         tools

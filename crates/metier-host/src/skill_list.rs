@@ -84,9 +84,9 @@ impl HostCatalog {
         let mut entries = self.by_tier();
         if let Some(task) = task {
             let search = self.search()?;
-            let hits = search.query(task, entries.len());
+            let ranked = search.ranked(task, entries.len());
             let places: std::collections::HashMap<&str, usize> =
-                hits.iter().map(metier_search::SearchHit::name).zip(0..).collect();
+                ranked.into_iter().map(Entry::name).zip(0..).collect();
             entries.sort_by_key(|entry| places.get(entry.name()).copied().unwrap_or(usize::MAX));
         }
         Ok(entries)

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use metier_catalog::{Catalog, Entry};
 use metier_prompt::{ActivationHint, ListedSkill, SkillList};
-use metier_search::{Search, SearchError, SearchMatch};
+use metier_search::{Search, SearchError};
 use metier_session::SkillTool;
 use metier_session::tools::{NAMED_SKILLS, SkillToolOptions, definitions};
 use rmcp::model::{Tool, ToolAnnotations};
@@ -67,11 +67,7 @@ impl View {
     pub(crate) fn tools(self: &Arc<Self>) -> SkillToolOptions {
         let (mut tools, view) = (self.offered.clone(), Arc::clone(self));
         tools.rank = Some(Arc::new(move |_, query, most| {
-            let entries = view.search()?.query(query, most).into_iter().filter_map(|hit| match hit.skill {
-                SearchMatch::Entry(entry) => Some(entry.clone()),
-                SearchMatch::Unusable(_) => None,
-            });
-            Ok(entries.collect())
+            Ok(view.search()?.ranked(query, most).into_iter().cloned().collect())
         }));
         tools
     }

@@ -108,6 +108,26 @@ impl Search {
 
     /// The best skills for a query, at most `limit`. Equal scores are sorted by trust, then by name.
     pub fn query(&self, question: &str, limit: usize) -> Vec<SearchHit<'_>> {
+        let mut hits = self.hits(question);
+        hits.truncate(limit);
+        let mut snippets = Snippets::new(question);
+        for hit in &mut hits {
+            hit.snippet = snippets.of(&hit.facts().description);
+        }
+        hits
+    }
+
+    /// The skills of the catalog in the same order, without those that cannot be used: for lists that show no snippets.
+    pub fn ranked(&self, question: &str, limit: usize) -> Vec<&Entry> {
+        let entries = self.hits(question).into_iter().filter_map(|hit| match hit.skill {
+            SearchMatch::Entry(entry) => Some(entry),
+            SearchMatch::Unusable(_) => None,
+        });
+        entries.take(limit).collect()
+    }
+
+    /// Every skill that fits a question, the best first, without snippets.
+    fn hits(&self, question: &str) -> Vec<SearchHit<'_>> {
         let asked = Question::new(question, &self.lexical);
         let meanings = self.lexical.index.meanings();
         let mut scores: BTreeMap<usize, Scores> = BTreeMap::new();
@@ -137,11 +157,6 @@ impl Search {
         };
         hits.retain(|hit| hit.score >= SCORE_MIN);
         hits.sort_by(order);
-        hits.truncate(limit);
-        let mut snippets = Snippets::new(question);
-        for hit in &mut hits {
-            hit.snippet = snippets.of(&hit.facts().description);
-        }
         hits
     }
 

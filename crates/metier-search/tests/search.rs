@@ -8,8 +8,8 @@ mod support;
 use std::fs;
 use std::time::Duration;
 
-use metier_catalog::{Catalog, CatalogOptions, Scanner, Tier};
-use metier_search::{Search, SearchMatch};
+use metier_catalog::{Catalog, CatalogOptions, Entry, Scanner, Tier};
+use metier_search::{Search, SearchHit, SearchMatch};
 use metier_skill::Coded as _;
 use proptest::prelude::*;
 
@@ -96,6 +96,22 @@ fn only_what_can_be_used_or_mended_is_found() {
     let hits = search.query("diary", 5);
     let SearchMatch::Unusable(unusable) = hits[0].skill else { unreachable!("{hits:?}") };
     assert_eq!(unusable.problem.code.as_str(), "name-mismatch");
+}
+
+#[test]
+fn a_ranking_is_the_answer_without_what_cannot_be_used() {
+    let place = Place::new();
+    place.skill("mine/notes", "Use my notes of a day.");
+    place.skill("mine/letters", "Use my notes for letters.");
+    place.write("mine/elsewhere/SKILL.md", crate::support::skill_md("diary", "Use my notes as a diary."));
+    let catalog = scan(vec![place.root("mine", Tier::User)]);
+    let search = Search::open(&catalog, None).unwrap();
+    let hits = search.query("notes", 5);
+    assert_eq!(hits.len(), 3, "{hits:?}");
+    let usable: Vec<&str> = hits.iter().map(SearchHit::name).filter(|name| *name != "diary").collect();
+    let ranked = |most| search.ranked("notes", most).into_iter().map(Entry::name).collect::<Vec<_>>();
+    assert_eq!(ranked(5), usable);
+    assert_eq!(ranked(1), usable[..1]);
 }
 
 /// The names and scores that a search answers with, to the last bit.
