@@ -3,13 +3,18 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
+use rustix::net::sockopt::set_socket_passcred;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
-    SendFlags, recvmsg, sendmsg,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
 };
 use rustix::process::Pid;
 
+use crate::SandboxError;
 use crate::plan::Reply;
 
 /// The maximum length of a message. Longer data (the plan) goes through a file.
@@ -22,6 +27,25 @@ pub(crate) struct Received {
     pub(crate) descriptors: Vec<OwnedFd>,
     /// The process that sent it, according to the kernel.
     pub(crate) sender: Option<Pid>,
+}
+
+/// Starts the launcher's program under the name that says what it is to do, with one end of a socket as its standard input.
+/// The other end is returned; the kernel says who sends on it.
+pub(crate) fn start(program: &Path, name: &str) -> Result<(Child, OwnedFd), SandboxError> {
+    let failed = |step: &str, source: io::Error| SandboxError::Launch { step: step.to_owned(), source };
+    let opened = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
+    let opened = opened.and_then(|pair| set_socket_passcred(&pair.0, true).map(|()| pair));
+    let (control, other) = opened.map_err(|error| failed("opening a socket", error.into()))?;
+    let started = Command::new(program)
+        .arg0(name)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(other))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let child = started.map_err(|error| failed(&format!("starting `{name}`"), error))?;
+    Ok((child, control))
 }
 
 /// Sends one message.
@@ -76,8 +100,6 @@ pub(crate) fn reply(socket: impl AsFd, reply: &Reply, descriptors: &[BorrowedFd<
 
 #[cfg(test)]
 mod tests {
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-
     use super::*;
 
     #[test]

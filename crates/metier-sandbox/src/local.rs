@@ -21,13 +21,9 @@ mod touched;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::error::MissingProtection;
 use crate::executor::{Executor, Job, RunOutcome, Sink};
@@ -39,7 +35,7 @@ use crate::protection::{Protection, Strictness};
 use crate::seccomp::{self, Needs};
 use crate::supervised::{Program, SupervisedProgram};
 use crate::work::WorkDirectory;
-use crate::{SandboxError, sys, width};
+use crate::{SandboxError, control, sys, width};
 
 use self::cgroup::Group;
 use self::notes::Notes;
@@ -174,20 +170,7 @@ impl Local {
         let temporary = temporary(mode, profile)?;
         let mut plan = plan(job, mode, group.as_ref(), temporary.as_ref().map(PrivateDirectory::path))?;
         plan.protected = watch.present.iter().map(|path| path.as_path().into()).collect();
-        let (control, other) =
-            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-                .map_err(|error| launch("opening a socket", error))?;
-        rustix::net::sockopt::set_socket_passcred(&control, true)
-            .map_err(|error| launch("opening a socket", error))?;
-        let child = Command::new(&self.launcher)
-            .arg0(NAME)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::from(other))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| launch("starting the launcher", error))?;
+        let (child, control) = control::start(&self.launcher, NAME)?;
         Run::start(job, plan, control, child, group, watch.held(), touches).and_then(|run| run.finish(sink))
     }
 }

@@ -3,12 +3,10 @@
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
 use rustix::fs::MemfdFlags;
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use super::wire::{END, Order, SIGNAL, Said};
 use super::{Program, ProgramEnd};
@@ -28,18 +26,7 @@ pub struct SupervisedProgram {
 impl SupervisedProgram {
     pub(crate) fn start(launcher: &Path, program: &Program) -> Result<Self, SandboxError> {
         let failed = |step: &str, source: io::Error| SandboxError::Launch { step: step.to_owned(), source };
-        let (control, other) =
-            rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-                .map_err(|error| failed("opening a socket", error.into()))?;
-        let supervisor = Command::new(launcher)
-            .arg0(SUPERVISOR)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::from(other))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| failed("starting the supervisor", error))?;
+        let (supervisor, control) = control::start(launcher, SUPERVISOR)?;
         let mut started = Self { supervisor, control, is_over: false };
         started.hand_over(program).map_err(|error| failed("sending the program to the supervisor", error))?;
         match started.hear().map_err(|error| failed("waiting for the supervisor", error))? {

@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use metier_skill::{Folder, Limits, SkipReason, is_searched, is_skill_directory};
+use metier_catalog::{WalkItem, walk_skills};
+use metier_skill::{Folder, Limits, SkipReason, is_skill_directory};
 
 use super::archive::beside;
 use super::{FetchContext, FetchedSource, SkillSource, folder_name};
@@ -13,9 +14,6 @@ use crate::archive::{ArchiveError, ArchiveFile, ArchiveLimits, name};
 use crate::error::io_error;
 use crate::install::SkillSelection;
 use crate::staging::Basket;
-
-/// The depth to which skills are searched.
-const DEPTH: usize = 6;
 
 /// A local directory as a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +50,16 @@ impl SkillSource for DirectorySource {
             return Ok(fetched);
         }
         let mut skills = Vec::new();
-        find(&real, "", 0, &mut skills).map_err(io_error("read", &real))?;
+        for found in walk_skills(&real, &|path| is_skill_directory(path).then(|| path.to_owned())) {
+            match found {
+                // Only names that are text can be installed.
+                WalkItem::Skill(path) => {
+                    let below = path.strip_prefix(&real).ok().and_then(Path::to_str);
+                    skills.extend(below.map(str::to_owned));
+                }
+                WalkItem::NotSearched(_, error) => return Err(error.into()),
+            }
+        }
         fetched.skills.clone_from(&skills);
         let mut room = Room { limits: fetching.limits, entries: 0, bytes: 0 };
         let is_wanted = |folder: &&String| match wanted {
@@ -69,24 +76,6 @@ impl SkillSource for DirectorySource {
         }
         Ok(fetched)
     }
-}
-
-/// The skill folders below a directory.
-fn find(root: &Path, below: &str, depth: usize, skills: &mut Vec<String>) -> io::Result<()> {
-    for entry in fs::read_dir(root.join(below))? {
-        let entry = entry?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        if !is_searched(name.as_ref()) || !entry.file_type()?.is_dir() {
-            continue;
-        }
-        let folder = if below.is_empty() { name } else { format!("{below}/{name}") };
-        if is_skill_directory(&root.join(&folder)) {
-            skills.push(folder);
-        } else if depth < DEPTH {
-            find(root, &folder, depth + 1, skills)?;
-        }
-    }
-    Ok(())
 }
 
 /// How much was added so far.
