@@ -23,7 +23,7 @@ use crate::table::{counted, one_line, pad, width_of};
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Installing {
     /// How far to trust what is installed: user or `third_party`; else as far as whoever signed it, or not at all
-    #[arg(long, value_name = "TIER", value_parser = tier)]
+    #[arg(long, value_name = "TIER")]
     tier: Option<Tier>,
 
     /// What skills are held to: strict, standard or lenient; if not given, what the lock says of those that are in it, else standard
@@ -49,16 +49,6 @@ pub(crate) struct Installing {
     /// Print what changed as JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-fn tier(text: &str) -> Result<Tier, String> {
-    match text.parse::<Tier>() {
-        Ok(tier @ (Tier::User | Tier::ThirdParty)) => Ok(tier),
-        Ok(tier) => Err(format!(
-            "nobody can make a skill `{tier}` by installing it; sign it with a key that is trusted so far"
-        )),
-        Err(error) => Err(error.to_string()),
-    }
 }
 
 impl Installing {
@@ -245,6 +235,7 @@ pub(crate) const fn exit_of(error: &StoreError) -> Exit {
         | StoreError::Twice { .. }
         | StoreError::Lock { .. }
         | StoreError::Occupied { .. }
+        | StoreError::RaisedTier { .. }
         | StoreError::Trust(_) => Exit::Usage,
         StoreError::Risk { .. }
         | StoreError::Rollback { .. }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use metier_skill::{Coded as _, Digest, SkillError, did_you_mean};
+use metier_skill::{Coded as _, Digest, SkillError, Tier, did_you_mean};
 
 use crate::{ArchiveError, SignatureError, TrustError};
 
@@ -198,6 +198,14 @@ pub enum StoreError {
         /// Why it failed.
         reason: String,
     },
+    /// Skills are to be trusted more than installing them allows.
+    #[error(
+        "skills cannot be installed as `{tier}`: only a signature by a key that is trusted for `{tier}` gives that trust; use `user` or `third_party`"
+    )]
+    RaisedTier {
+        /// The tier.
+        tier: Tier,
+    },
     /// An error of the skill itself.
     #[error(transparent)]
     Skill(#[from] SkillError),
@@ -239,6 +247,7 @@ impl StoreError {
             Self::Archive(error) => error.code(),
             Self::SignatureOf { source: error, .. } | Self::Signature(error) => error.code(),
             Self::Trust(error) => error.code(),
+            Self::RaisedTier { .. } => "store-raised-tier",
             Self::Skill(error) => error.code(),
             Self::Io { .. } => "store-io",
         }

@@ -248,6 +248,9 @@ impl Store {
     }
 
     fn staging(&self, options: &InstallOptions) -> Result<Staging<'_>, StoreError> {
+        if let Some(tier) = options.tier.filter(|tier| *tier < Tier::User) {
+            return Err(StoreError::RaisedTier { tier });
+        }
         if options.dry_run { Staging::elsewhere(self) } else { Staging::new(self) }
     }
 
