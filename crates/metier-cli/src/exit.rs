@@ -111,10 +111,13 @@ fn of_host(error: &HostError, output: &mut Output) -> Exit {
         | HostError::NoDirectory { .. }
         | HostError::NoWorkingDirectory
         | HostError::NoCache { .. }
+        | HostError::TrustsAll
+        | HostError::NotAFolder { .. }
         | HostError::Policy(_)
         | HostError::NoJournalDirectory { .. }
         | HostError::TrustedKeys { .. } => Exit::Usage,
         HostError::NoRoot { .. }
+        | HostError::NoFolder { .. }
         | HostError::NoSkill { .. }
         | HostError::NoSkillAt { .. }
         | HostError::NotAName { .. }

@@ -60,8 +60,8 @@ struct Cli {
     command: Option<commands::Command>,
 }
 
-/// The same for a server alone. A client waits for its start, and describing every other command takes as long as everything else it
-/// does before its first answer.
+/// The same for a server alone. A client waits for its start: describing every other command as well was measured at 0.5 ms, on
+/// top of 1.7 ms. The arguments of `serve` are the same type in both.
 #[derive(Debug, Parser)]
 #[command(name = "metier")]
 struct ServeCli {

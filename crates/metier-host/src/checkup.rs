@@ -294,14 +294,15 @@ mod tests {
             "---\nname: pdf\ndescription: Fills in forms. Use when there is one.\n---\nText\n",
         )
         .unwrap();
-        let metier =
-            Metier::builder().environment(environment(home.path())).root("skills").build().unwrap();
+        let metier = Metier::builder().environment(environment(home.path())).root("skills").build().unwrap();
         let checkup = metier.doctor().unwrap();
         assert_eq!((checkup.roots.len(), checkup.roots[0].skills), (1, 1));
         let json = serde_json::to_value(&checkup).unwrap();
         let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
-        let all =
-            ["agents", "checks", "index", "journal", "ok", "planted", "problems", "roots", "sandbox", "warnings"];
+        let all = [
+            "agents", "checks", "index", "journal", "ok", "planted", "problems", "roots", "sandbox",
+            "warnings",
+        ];
         let mut sorted = keys.clone();
         sorted.sort();
         assert_eq!(sorted, all);

@@ -1,4 +1,4 @@
-//! What stops a host from working, each with a stable code and what to do about it.
+//! The errors of a host, each with a stable code and a hint.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use metier_catalog::{CatalogError, ProblemCode};
 use metier_policy::PolicyError;
 use metier_skill::{Coded, SkillError, Tier, did_you_mean};
 
-/// What stops a host: settings that cannot be used, a skill that is not there, a part that refuses.
+/// An error of a host: invalid settings, a missing skill, or an error of one of its parts.
 ///
 /// Tell errors apart by their variant or their [`code`](Coded::code); errors of the parts keep theirs.
 #[derive(Debug, thiserror::Error)]
@@ -24,12 +24,12 @@ pub enum HostError {
         source: io::Error,
     },
     /// The settings file that a variable names does not exist.
-    #[error("METIER_CONFIG names {}, and there is no such file", path.display())]
+    #[error("METIER_CONFIG names {}, which does not exist", path.display())]
     NoSettingsFile {
         /// The file.
         path: PathBuf,
     },
-    /// A settings file says something that cannot be used.
+    /// A settings file is not valid.
     #[error("{}: {reason}", path.display())]
     Settings {
         /// The file.
@@ -37,7 +37,7 @@ pub enum HostError {
         /// What is wrong.
         reason: String,
     },
-    /// A variable has a value that cannot be used.
+    /// A variable has an invalid value.
     #[error("{name} {reason}")]
     Variable {
         /// The variable.
@@ -45,13 +45,13 @@ pub enum HostError {
         /// What is wrong.
         reason: String,
     },
-    /// An override of the host cannot be used: a root, a state, a journal.
+    /// An override of the host is not valid: a root, a state, a journal.
     #[error("{reason}")]
     Override {
         /// What is wrong.
         reason: String,
     },
-    /// A project gives its roots more trust than a project can.
+    /// A project gives its roots more trust than a project may give.
     #[error("{}: a project cannot give its roots the tier `{tier}`; use `user`", path.display())]
     RaisedTier {
         /// The project's settings file.
@@ -67,19 +67,34 @@ pub enum HostError {
         /// The variables that name one.
         variables: &'static str,
     },
-    /// A directory that rules are relative to is not known.
+    /// A directory that rules refer to is not known.
     #[error("no {what} directory is known; name one with --{what}")]
     NoDirectory {
         /// `cwd` or `home`.
         what: &'static str,
     },
     /// The current directory was removed.
-    #[error("the current directory is not there any more")]
+    #[error("the current directory no longer exists")]
     NoWorkingDirectory,
     /// A skill root that was named does not exist.
-    #[error("there is no directory {}; correct `--root`", path.display())]
+    #[error("the skill root {} does not exist; correct `--root`", path.display())]
     NoRoot {
         /// The root.
+        path: PathBuf,
+    },
+    /// A folder is to be trusted that is everything on the machine.
+    #[error("that would trust everything on this machine; name a project")]
+    TrustsAll,
+    /// A folder that is to be trusted does not exist.
+    #[error("{} does not exist", path.display())]
+    NoFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A path that is to be trusted is not a directory.
+    #[error("{} is not a directory", path.display())]
+    NotAFolder {
+        /// The path.
         path: PathBuf,
     },
     /// There is no skill of this name.
@@ -90,13 +105,13 @@ pub enum HostError {
         /// Names that differ by a letter or two.
         near: Vec<String>,
     },
-    /// No skill has this name; a directory has, and would be meant by a path.
+    /// No skill has this name, but a directory has: a directory must be given as a path.
     #[error("there is no skill named `{given}` here; write `./{given}` for the directory")]
     NotAName {
-        /// What was given.
+        /// The given text.
         given: String,
     },
-    /// There is no skill at the path that was given.
+    /// There is no skill at the given path.
     #[error("there is no skill at {}: {}", path.display(), if path.exists() { "it has no SKILL.md" } else { "it does not exist" })]
     NoSkillAt {
         /// The path.
@@ -130,16 +145,16 @@ pub enum HostError {
         /// The path in it.
         path: String,
     },
-    /// There are no skills where all of some roots are wanted.
-    #[error("there are no skills in what `--root` names")]
+    /// All skills of some roots are wanted, and the roots have none.
+    #[error("the directories that `--root` names contain no skills")]
     NoSkills,
     /// A skill inside metier cannot be written out without a cache directory.
-    #[error("there is nowhere to unpack `{name}`; set HOME")]
+    #[error("there is no directory to unpack `{name}` into; set HOME")]
     NoCache {
         /// The skill.
         name: String,
     },
-    /// The organisation's policy cannot be read. Nothing is decided without it.
+    /// The organisation's policy cannot be read. Without it nothing is allowed.
     #[error("cannot read the organisation's policy {}", path.display())]
     OrganisationFile {
         /// The file.
@@ -147,27 +162,27 @@ pub enum HostError {
         /// Why.
         source: io::Error,
     },
-    /// The organisation's policy is not a policy.
-    #[error("the organisation's policy {} is wrong: {reason}", path.display())]
+    /// The organisation's policy file cannot be parsed.
+    #[error("the organisation's policy {} is not valid: {reason}", path.display())]
     OrganisationSyntax {
         /// The file.
         path: PathBuf,
         /// What is wrong.
         reason: String,
     },
-    /// The organisation's policy has rules that cannot be used.
-    #[error("the organisation's policy cannot be used")]
+    /// The organisation's policy has invalid rules.
+    #[error("the organisation's policy is not valid")]
     OrganisationPolicy {
         /// What is wrong.
         source: PolicyError,
     },
-    /// A policy in the settings has rules that cannot be used.
+    /// A policy in the settings has invalid rules.
     #[error(transparent)]
     Policy(PolicyError),
     /// A skill cannot be read.
     #[error(transparent)]
     Skill(#[from] SkillError),
-    /// The catalog cannot do something.
+    /// An error of the catalog.
     #[error(transparent)]
     Catalog(#[from] CatalogError),
     /// The catalog cannot be searched.
@@ -186,20 +201,20 @@ pub enum HostError {
         /// Where the setting is.
         origin: crate::SettingOrigin,
     },
-    /// The setting `telemetry` cannot be used.
+    /// The setting `telemetry` is not valid.
     #[cfg(feature = "session")]
-    #[error("the setting `telemetry` cannot be used")]
+    #[error("the setting `telemetry` is not valid")]
     Telemetry {
         /// Why.
         source: metier_journal::JournalError,
     },
-    /// The journal refuses.
+    /// An error of the journal.
     #[cfg(feature = "session")]
     #[error(transparent)]
     Journal(#[from] metier_journal::JournalError),
-    /// Something was done and could not be recorded.
+    /// A change was made, but could not be recorded.
     #[cfg(feature = "session")]
-    #[error("it was done, and could not be recorded")]
+    #[error("the change was made, but could not be recorded")]
     NotRecorded {
         /// Why.
         source: metier_journal::JournalError,
@@ -210,7 +225,7 @@ pub enum HostError {
     Session(#[from] metier_session::SessionError),
     /// A saved session cannot be continued.
     #[cfg(feature = "session")]
-    #[error("cannot go on with session `{id}`; remove {} to begin it anew", path.display())]
+    #[error("cannot continue session `{id}`; remove {} to start it again", path.display())]
     Resume {
         /// The session.
         id: String,
@@ -219,26 +234,26 @@ pub enum HostError {
         /// Why.
         source: Box<metier_session::SessionError>,
     },
-    /// A saved session is another one than its file should have.
+    /// The file of a saved session contains another session.
     #[cfg(feature = "session")]
-    #[error("{} should be session `{id}`, and is `{other}`; remove it to begin anew", path.display())]
+    #[error("{} contains session `{other}` instead of `{id}`; remove it to start again", path.display())]
     OtherSession {
-        /// The session that is wanted.
+        /// The expected session.
         id: String,
-        /// Where it should be.
+        /// The file.
         path: PathBuf,
-        /// The session that is there.
+        /// The session in the file.
         other: String,
     },
-    /// The sandbox refuses.
+    /// An error of the sandbox.
     #[cfg(feature = "session")]
     #[error(transparent)]
     Sandbox(#[from] metier_sandbox::SandboxError),
-    /// The store refuses.
+    /// An error of the store.
     #[cfg(feature = "session")]
     #[error(transparent)]
     Store(#[from] metier_store::StoreError),
-    /// A file of trusted keys cannot be used.
+    /// A file of trusted keys is not valid.
     #[cfg(feature = "store")]
     #[error("{} cannot be used", path.display())]
     TrustedKeys {
@@ -247,17 +262,17 @@ pub enum HostError {
         /// What is wrong.
         source: metier_store::TrustError,
     },
-    /// The thread that opens the journal ended early.
+    /// The thread that opens the journal panicked.
     #[cfg(feature = "mcp")]
     #[error("the journal could not be opened")]
     NotOpened,
-    /// Skills cannot be mounted, or a home not be made.
+    /// Skills cannot be mounted, or a home cannot be created.
     #[cfg(feature = "home")]
     #[error(transparent)]
     Home(#[from] metier_home::HomeError),
-    /// The program that should run as an agent was not found.
+    /// The program that was named for an agent was not found.
     #[cfg(feature = "home")]
-    #[error("there is no program `{program}` to run as {title}")]
+    #[error("cannot run {title}: program `{program}` not found")]
     NoProgram {
         /// The agent.
         title: &'static str,
@@ -266,7 +281,9 @@ pub enum HostError {
     },
     /// The agent is not installed.
     #[cfg(feature = "home")]
-    #[error("{title} is not there: `{program}` was not found; install it, or name it with `--program`")]
+    #[error(
+        "{title} is not installed (`{program}` not found in PATH); install it, or name it with `--program`"
+    )]
     NoAgent {
         /// The agent.
         title: &'static str,
@@ -302,6 +319,9 @@ impl Coded for HostError {
             Self::NoDirectory { .. } => "no-directory",
             Self::NoWorkingDirectory => "no-working-directory",
             Self::NoRoot { .. } => "root-not-found",
+            Self::TrustsAll => "trust-everything",
+            Self::NoFolder { .. } => "folder-not-found",
+            Self::NotAFolder { .. } => "not-a-directory",
             Self::NoSkill { .. } | Self::NoSkillAt { .. } => "skill-not-found",
             Self::NotAName { .. } => "skill-name-expected",
             Self::UnusableSkill { .. } => "skill-unusable",
@@ -353,9 +373,10 @@ impl Coded for HostError {
             ),
             Self::OrganisationFile { .. }
             | Self::OrganisationSyntax { .. }
-            | Self::OrganisationPolicy { .. } => {
-                Some("ask who administers this machine; nothing is decided until it is corrected".to_owned())
-            }
+            | Self::OrganisationPolicy { .. } => Some(
+                "ask the administrator of this machine; nothing is allowed until the file is corrected"
+                    .to_owned(),
+            ),
             Self::Skill(error) => error.hint(),
             #[cfg(feature = "session")]
             Self::Session(error) => error.hint(),

@@ -26,6 +26,8 @@
 //! *Architecture invariant:* only `environment.rs` reads the environment and the clock. This crate prints nothing; notes for a
 //! person are returned.
 
+#[cfg(feature = "session")]
+mod answers;
 mod approver;
 mod catalog;
 #[cfg(all(feature = "home", feature = "store"))]
@@ -50,6 +52,8 @@ mod settings;
 mod skill_list;
 #[cfg(feature = "store")]
 mod store;
+#[cfg(feature = "session")]
+mod trusting;
 #[cfg(feature = "session")]
 mod work;
 
@@ -86,3 +90,7 @@ pub use settings::{
 pub use skill_list::SkillListBuilder;
 #[cfg(feature = "store")]
 pub use store::HostStore;
+#[cfg(feature = "session")]
+pub use trusting::{TrustChange, distrust_folder, trust_folder};
+#[cfg(feature = "session")]
+pub use work::UsualWork;

@@ -11,6 +11,15 @@ use crate::error::HostError;
 use crate::host::Metier;
 use crate::settings::{OBEYED_FILES, Settings, project_roots};
 
+/// The directory that a script works in where none is named: see [`Metier::usual_work`].
+#[derive(Debug)]
+pub enum UsualWork {
+    /// The working directory.
+    Here(WorkDirectory),
+    /// An empty temporary directory, and why the working directory is not used.
+    Temporary(SandboxError),
+}
+
 impl Metier {
     /// What runs scripts here: the local sandbox, which notes its runs so that what a killed one left is found.
     pub fn executor(&self) -> Local {
@@ -45,6 +54,18 @@ impl Metier {
     /// The working directory, if scripts may be given it.
     pub fn work_here(&self, reserved: &ReservedPaths) -> Result<WorkDirectory, SandboxError> {
         WorkDirectory::open(self.environment().working.as_deref().unwrap_or(Path::new(".")), reserved)
+    }
+
+    /// The work directory of a script where none is named: the working directory, or where that is never given to scripts,
+    /// an empty temporary one, with the reason. People are at home or among their skills when they try scripts.
+    pub fn usual_work(&self, reserved: &ReservedPaths) -> Result<UsualWork, SandboxError> {
+        match self.work_here(reserved) {
+            Ok(here) => Ok(UsualWork::Here(here)),
+            Err(error @ (SandboxError::Reserved { .. } | SandboxError::TooWide { .. })) => {
+                Ok(UsualWork::Temporary(error))
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -97,6 +118,21 @@ mod tests {
 
     use super::*;
     use crate::settings::Overrides;
+
+    #[test]
+    fn a_home_is_never_given_to_a_script_and_a_project_is() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let project = home.join("project");
+        fs::create_dir(&project).unwrap();
+        let usual = |working: &Path| {
+            let environment = Environment::new(&home, working);
+            let metier = Metier::builder().environment(environment).build().unwrap();
+            metier.usual_work(&metier.reserved_paths()).unwrap()
+        };
+        assert!(matches!(usual(&home), UsualWork::Temporary(SandboxError::Reserved { .. })));
+        assert!(matches!(usual(&project), UsualWork::Here(work) if work.path() == project));
+    }
 
     #[test]
     fn whatever_metier_obeys_stays_as_it_is_in_any_work_directory() {

@@ -370,7 +370,7 @@ pub struct UnsettledRuns {
 
 /// Paths as text. A script chooses their bytes, and a path that is not UTF-8 must not prevent serialising the rest.
 mod as_text {
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -1,8 +1,7 @@
 //! `metier approvals`: what a person has approved and refused.
 
 use metier_host::{Environment, Metier};
-use metier_journal::{RecordContext, RecordedAnswer};
-use metier_session::{StoredApproval, approval_event};
+use metier_session::StoredApproval;
 use serde_json::json;
 
 use crate::commands::approve::until;
@@ -41,16 +40,12 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     let revoked: Vec<String> = args.revoke.iter().map(|id| meant(id, &kept)).collect::<Result<_, _>>()?;
     if !args.revoke.is_empty() {
-        let recorder = Metier::open()?.recorder()?;
-        for revoked in kept.extract_if(.., |kept| revoked.contains(&kept.id)) {
-            recorder.record(
-                &RecordContext::default(),
-                &approval_event(&revoked.approval, RecordedAnswer::Revoked),
-            )?;
-            store.forget(&revoked.approval)?;
+        let revoked: Vec<StoredApproval> = kept.extract_if(.., |kept| revoked.contains(&kept.id)).collect();
+        let notes = Metier::open()?.revoke_approvals(&revoked)?;
+        for revoked in &revoked {
             output.note(format_args!("forgot {}", revoked.id))?;
         }
-        tell(&recorder.close(), output)?;
+        tell(&notes, output)?;
     }
     if args.json {
         let row = |kept: &StoredApproval| {

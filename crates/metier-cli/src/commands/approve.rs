@@ -2,9 +2,7 @@
 
 use clap::builder::NonEmptyStringValueParser;
 use metier_host::{TerminalApprover, now};
-use metier_journal::RecordContext;
 use metier_policy::{Access, Action, Answer, Approval, Approver as _, Lifetime, Question, Request, Verdict};
-use metier_session::approval_event;
 use serde_json::json;
 
 use crate::exit::{DeniedError, Exit};
@@ -98,20 +96,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let question = Question::new(&request, access, &decision.reason);
     let Some(mut approval) = args.answer(&question, output)? else { return Ok(Exit::Denied) };
     approval.on = Some(now().to_string().chars().take(10).collect());
-    // First the record: an answer that nobody could look up later does not count.
-    let recorder = skills.metier().recorder()?;
-    let answer = if approval.granted {
-        metier_journal::RecordedAnswer::Granted
-    } else {
-        metier_journal::RecordedAnswer::Refused
-    };
-    let context = match &approval.lifetime {
-        Lifetime::Session(id) => RecordContext::session(id),
-        _ => RecordContext::default(),
-    };
-    recorder.record(&context, &approval_event(&approval, answer))?;
-    let id = store.keep(&approval)?;
-    tell(&recorder.close(), output)?;
+    let (id, notes) = skills.metier().keep_approval(&approval)?;
+    tell(&notes, output)?;
     if args.json {
         output.json(&json!({ "id": id, "approval": approval }))?;
     } else {

@@ -92,7 +92,8 @@ fn found(checkup: &Checkup, output: &mut Output) -> anyhow::Result<()> {
     for report in &checkup.roots {
         root(report, output)?;
     }
-    output.row("index", checkup.index.directory.as_deref().unwrap_or("none: every skill is read each time"))?;
+    output
+        .row("index", checkup.index.directory.as_deref().unwrap_or("none: every skill is read each time"))?;
     for Problem { path, code, message, .. } in &checkup.problems {
         let word = match code {
             code if code.leaves_usable() => "unmet",

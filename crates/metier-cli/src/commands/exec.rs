@@ -1,8 +1,8 @@
 //! `metier exec`: a script of a skill: decided, contained, recorded.
 
-use metier_host::{Approve, HostCatalog};
+use metier_host::{Approve, HostCatalog, UsualWork};
 use metier_policy::{Answer, DecisionCode, Lifetime};
-use metier_sandbox::{Cancel, SandboxError, WorkDirectory};
+use metier_sandbox::{Cancel, WorkDirectory};
 use metier_session::{ScriptCall, SessionError};
 
 use crate::exit::{DeniedError, Exit};
@@ -129,13 +129,12 @@ impl Args {
         if let Some(work) = self.work.named(metier, &reserved, output)? {
             return Ok(Some(work));
         }
-        match metier.work_here(&reserved) {
-            Ok(here) => Ok(Some(here)),
-            // Many scripts only print something, and people are at home or among their skills when they try them.
-            Err(error @ (SandboxError::Reserved { .. } | SandboxError::TooWide { .. })) => {
+        match metier.usual_work(&reserved)? {
+            UsualWork::Here(here) => Ok(Some(here)),
+            UsualWork::Temporary(reason) => {
                 // Where there is no such skill, nothing works anywhere.
                 if skills.by_name_or_id(name).is_some() {
-                    output.note(format_args!("note: {}", clean(&error.to_string())))?;
+                    output.note(format_args!("note: {}", clean(&reason.to_string())))?;
                     output.note(
                         "note: the script runs in an empty temporary directory, which is removed afterwards with \
                          all files in it; `--work DIR` chooses another directory",
@@ -143,7 +142,6 @@ impl Args {
                 }
                 Ok(None)
             }
-            Err(error) => Err(error.into()),
         }
     }
 

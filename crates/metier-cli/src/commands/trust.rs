@@ -1,12 +1,11 @@
 //! `metier trust`: folders whose skills count as the person's own.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use metier_host::{Environment, Metier};
-use metier_journal::{Event, RecordContext};
+use metier_host::{Environment, distrust_folder, trust_folder};
 use serde_json::json;
 
-use crate::exit::{Exit, NotFoundError, UsageError};
+use crate::exit::Exit;
 use crate::host::tell;
 use crate::output::Output;
 use crate::table::one_line;
@@ -54,45 +53,22 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         }
         return Ok(Exit::Done);
     };
-    let folder = environment.absolute(folder);
-    if !args.remove && folder == Path::new("/") {
-        return Err(
-            UsageError("that would trust everything on this machine; name a project".to_owned()).into()
-        );
-    }
-    let is_trusted = !args.remove;
-    // A folder that is gone can still lose its mark.
-    let real = match folder.canonicalize() {
-        Ok(real) if is_trusted && !real.is_dir() => {
-            return Err(UsageError(format!("{} is not a directory", folder.display())).into());
-        }
-        Ok(real) => real,
-        Err(_) if is_trusted => {
-            return Err(NotFoundError(format!("{} does not exist", folder.display())).into());
-        }
-        Err(_) => folder.clone(),
+    let change = if args.remove {
+        distrust_folder(&environment, folder)?
+    } else {
+        trust_folder(&environment, folder)?
     };
-    let changed = trust.is_marked(&real) != is_trusted;
-    if args.remove {
-        // First the mark: while it is there, settings of that folder count and may stop everything else.
-        if trust.unmark(&real)? {
-            record(&real, false, &environment, output)?;
-        }
-    } else if changed {
-        // First the record: trust that nobody could look up later does not count.
-        record(&real, true, &environment, output)?;
-        trust.mark(&real)?;
+    tell(&change.notes, output)?;
+    let given = environment.absolute(folder);
+    if change.folder != given {
+        output.note(format_args!("note: {} resolves to {}", given.display(), change.folder.display()))?;
     }
-    if real != folder {
-        output.note(format_args!("note: {} resolves to {}", folder.display(), real.display()))?;
-    }
-    let path = one_line(&real.to_string_lossy());
     if args.json {
-        output
-            .json(&json!({ "folder": real.to_string_lossy(), "trusted": is_trusted, "changed": changed }))?;
+        output.json(&change)?;
         return Ok(Exit::Done);
     }
-    match (is_trusted, changed) {
+    let path = one_line(&change.folder.to_string_lossy());
+    match (change.trusted, change.changed) {
         (true, _) => output.line(format_args!(
             "{path} is trusted: its skills count as yours, and all of its metier.toml is used"
         ))?,
@@ -100,17 +76,4 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         (false, false) => output.line(format_args!("{path} was not trusted"))?,
     }
     Ok(Exit::Done)
-}
-
-fn record(
-    folder: &Path,
-    trusted: bool,
-    environment: &Environment,
-    output: &mut Output,
-) -> anyhow::Result<()> {
-    let metier = Metier::builder().environment(environment.clone()).build()?;
-    let recorder = metier.recorder()?;
-    let folder = folder.to_string_lossy().into_owned();
-    recorder.record(&RecordContext::default(), &Event::TrustChanged { folder, trusted })?;
-    tell(&recorder.close(), output)
 }

@@ -41,12 +41,9 @@ pub(super) fn look(metier: &Metier) -> Option<CheckedJournal> {
         Err(JournalError::NotFound { .. }) => {
             CheckedJournal { place, records: Some(0), error: None, code: None }
         }
-        Err(error) => CheckedJournal {
-            place,
-            records: None,
-            error: Some(error.to_string()),
-            code: Some(error.code()),
-        },
+        Err(error) => {
+            CheckedJournal { place, records: None, error: Some(error.to_string()), code: Some(error.code()) }
+        }
     })
 }
 

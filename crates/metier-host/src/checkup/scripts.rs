@@ -66,9 +66,11 @@ pub(super) fn runnable(protections: &Result<Protections, SandboxError>) -> Check
     let (names, fix) = (names.join(", "), remedies.into_iter().collect::<Vec<_>>().join("; "));
     match RunnableTiers::without(missing) {
         RunnableTiers::All => Check::ok("scripts", "every protection is available"),
-        RunnableTiers::Trusted => {
-            Check::notice("scripts", format!("third-party scripts are refused; missing protections: {names}"), fix)
-        }
+        RunnableTiers::Trusted => Check::notice(
+            "scripts",
+            format!("third-party scripts are refused; missing protections: {names}"),
+            fix,
+        ),
         RunnableTiers::None => {
             Check::failed("scripts", format!("no script can be run; missing protections: {names}"), fix)
         }
