@@ -1,24 +1,24 @@
-//! What keeps skills from being mounted, or a home from being made.
+//! The errors of mounting skills and of creating homes.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use metier_skill::{Coded, Diagnostic, NameError, SkillError};
 
-/// Why nothing was mounted, or no home was made. What was begun is gone again.
+/// Why nothing was mounted, or no home was created. Everything that was written until then is removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HomeError {
-    /// There is no skill.
+    /// There is no skill at the path.
     #[error("skill not found: {}", path.display())]
     NotFound {
-        /// As it was given.
+        /// The given path.
         path: PathBuf,
     },
-    /// What is there is no valid skill.
+    /// The skill is not valid.
     #[error("the skill `{name}` at {} is not valid: {reason}; `metier validate {0}` says more", path.display())]
     Validation {
-        /// What it would be mounted as.
+        /// The name that it would be mounted under.
         name: String,
         /// Where it is.
         path: PathBuf,
@@ -27,18 +27,18 @@ pub enum HomeError {
         /// All findings.
         diagnostics: Vec<Diagnostic>,
     },
-    /// No directory can be called that.
+    /// A directory cannot have this name.
     #[error("{} cannot be mounted as `{}`: {problem}", path.display(), name.escape_debug())]
     Name {
-        /// What it would be mounted as.
+        /// The name that it would be mounted under.
         name: String,
         /// Where it is.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         problem: NameError,
     },
-    /// Two skills are to be mounted as the same.
-    #[error("duplicate skill name `{name}`: {} and {}; mount one of them as another name", first.display(), second.display())]
+    /// Two skills would be mounted under the same name.
+    #[error("duplicate skill name `{name}`: {} and {}; mount one of them under another name", first.display(), second.display())]
     Duplicate {
         /// The name.
         name: String,
@@ -47,17 +47,17 @@ pub enum HomeError {
         /// Where the second is.
         second: PathBuf,
     },
-    /// The skill's own name is another, and that is not to be.
-    #[error("{} says that it is called `{own}`, and is to be mounted as `{name}`", path.display())]
+    /// The skill has another name of its own, and [`Rename::Reject`](crate::Rename) forbids that.
+    #[error("the skill at {} is named `{own}` and cannot be mounted as `{name}`", path.display())]
     Renamed {
-        /// What it would be mounted as.
+        /// The name that it would be mounted under.
         name: String,
         /// What its frontmatter says.
         own: String,
         /// Where it is.
         path: PathBuf,
     },
-    /// There is too much of it.
+    /// A skill, a file or all skills together are too large.
     #[error("{what} exceeds the limit of {limit} bytes")]
     Size {
         /// The skill, a file of it, or all of them.
@@ -65,7 +65,7 @@ pub enum HomeError {
         /// The limit.
         limit: u64,
     },
-    /// A link that leads out of the skill.
+    /// A symlink leads out of the skill.
     #[error("the symlink `{}` of skill `{name}` escapes the skill's directory, {}", link.display(), path.display())]
     LinkOutside {
         /// The skill.
@@ -75,8 +75,8 @@ pub enum HomeError {
         /// The link, inside the skill.
         link: PathBuf,
     },
-    /// `SKILL.md` is a link.
-    #[error("the SKILL.md of `{name}` in {} is a symlink or no plain file, and neither is copied", path.display())]
+    /// `SKILL.md` is a symlink or not a regular file.
+    #[error("the SKILL.md of `{name}` in {} is a symlink or not a regular file, and is not copied", path.display())]
     SkillMdLink {
         /// The skill.
         name: String,
@@ -84,37 +84,37 @@ pub enum HomeError {
         path: PathBuf,
     },
     /// Only directories can be linked.
-    #[error("`{name}` cannot be linked: {} is no directory with a SKILL.md; `metier mount` copies single files as well", path.display())]
+    #[error("`{name}` cannot be linked: {} is not a directory with a SKILL.md; `metier mount` also copies single files", path.display())]
     NoDirectory {
         /// What it would be linked as.
         name: String,
         /// What is there.
         path: PathBuf,
     },
-    /// Its content is not what was checked.
-    #[error("`{name}` changed while it was being mounted: {} is not what was checked; try again", path.display())]
+    /// Its content changed after it was checked.
+    #[error("`{name}` changed while it was being mounted: {} differs from what was checked; try again", path.display())]
     Changed {
-        /// What it would be mounted as.
+        /// The name that it would be mounted under.
         name: String,
         /// Where it is.
         path: PathBuf,
     },
-    /// Something was mounted before.
+    /// Skills were mounted before.
     #[error("skills are already mounted in {}", path.display())]
     AlreadyMounted {
         /// Where.
         path: PathBuf,
     },
-    /// The directory is inside of what is to be mounted there.
-    #[error("{} cannot be mounted into {}, which is inside of it", skill.display(), directory.display())]
+    /// The directory is inside the skill that would be mounted there.
+    #[error("{} cannot be mounted into {}, which is inside it", skill.display(), directory.display())]
     Inside {
         /// The skill.
         skill: PathBuf,
         /// Where it would be.
         directory: PathBuf,
     },
-    /// The directory has something in it already.
-    #[error("{} is there already and not empty", path.display())]
+    /// The directory is not empty.
+    #[error("{} already exists and is not empty", path.display())]
     Occupied {
         /// Where.
         path: PathBuf,
@@ -129,23 +129,23 @@ pub enum HomeError {
         /// Why.
         source: SkillError,
     },
-    /// The system said no.
+    /// A file operation failed.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation, such as `read`.
         what: &'static str,
-        /// With what.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The agent has nothing to authenticate with.
+    /// There are no credentials for the agent.
     #[error("{reason}")]
     Auth {
         /// What is missing, and what to do.
         reason: String,
     },
-    /// A directory of the host that is not to be mounted.
+    /// A file or directory of the host cannot be copied into the workspace.
     #[error("{} cannot be copied into the workspace as `{mount}`: {reason}", path.display())]
     Workspace {
         /// The directory.
@@ -155,7 +155,7 @@ pub enum HomeError {
         /// Why not.
         reason: String,
     },
-    /// A valid skill that the agent ignores.
+    /// The skill is valid, but the agent would ignore it.
     #[error(
         "{agent} ignores the skill `{name}`: its description has {units} UTF-16 code units, and {agent} reads at most {limit}; shorten \
          it (an emoji counts as two)"
@@ -170,7 +170,7 @@ pub enum HomeError {
         /// How many it may have.
         limit: usize,
     },
-    /// The agent is not told to trust its working directory, because that is not known.
+    /// The agent is not told to trust its working directory, because the home does not know it.
     #[error(
         "{agent} is not told to trust its working directory, because the home does not know which one that is; set \
          `HomeOptions::working_directory`"
@@ -181,8 +181,8 @@ pub enum HomeError {
     },
     /// A working directory that the agent is not told to trust.
     #[error(
-        "{agent} is not told to trust the working directory, because {} can start programs: it asks you, or ends with exit code 55 where \
-         it cannot; `--hermetic` runs it without that file, `--env GEMINI_CLI_TRUST_WORKSPACE=true` with it",
+        "{agent} is not told to trust the working directory, because {} can start programs: it asks you, or exits with 55 where it \
+         cannot; `--hermetic` runs it without that file, `--env GEMINI_CLI_TRUST_WORKSPACE=true` with it",
         path.display()
     )]
     Untrusted {
@@ -191,7 +191,7 @@ pub enum HomeError {
         /// What could start programs.
         path: PathBuf,
     },
-    /// The agent would find what was not given to it, and that cannot be prevented here.
+    /// The agent would find files that were not given to it, and that cannot be prevented here.
     #[error("{agent} was not started, because `--hermetic` is not possible here: {reason}")]
     Leaks {
         /// The agent.
@@ -233,14 +233,14 @@ impl Coded for HomeError {
             Self::NotFound { .. } => "name a directory with a SKILL.md, or the SKILL.md itself",
             Self::Name { .. } => "mount it under another name",
             Self::Renamed { .. } => "mount it under its own name, or change `name` in its frontmatter",
-            Self::Size { .. } => "leave out what the skill does not need, or raise the limit",
-            Self::LinkOutside { .. } => "replace the link by the file it leads to",
-            Self::SkillMdLink { .. } => "replace it by the file it leads to",
-            Self::AlreadyMounted { .. } => "mount all skills at once, or make another home",
-            Self::Inside { .. } => "choose a directory outside of the skill",
+            Self::Size { .. } => "remove what the skill does not need, or raise the limit",
+            Self::LinkOutside { .. } => "replace the symlink with the file that it leads to",
+            Self::SkillMdLink { .. } => "replace it with the file that it leads to",
+            Self::AlreadyMounted { .. } => "mount all skills at once, or create another home",
+            Self::Inside { .. } => "choose a directory outside the skill",
             Self::Occupied { .. } => "choose an empty directory, or one that does not exist yet",
             Self::Copy { source, .. } => return source.hint(),
-            // Their messages say it, or there is nothing to do.
+            // The message has it, or there is nothing to do.
             _ => return None,
         };
         Some(hint.to_owned())
