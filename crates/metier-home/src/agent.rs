@@ -1,8 +1,8 @@
-//! The agents that homes are made for, and what differs between them: as data, one row each.
+//! The supported agents and their differences: as data, one row for each agent.
 
 use std::fmt;
 
-/// An agent program that finds skills in its home.
+/// A supported agent: a program that finds skills in its home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Agent {
@@ -49,7 +49,7 @@ pub(crate) struct Facts {
 }
 
 impl Agent {
-    /// All of them.
+    /// All supported agents.
     pub const ALL: [Self; 6] =
         [Self::ClaudeCode, Self::Codex, Self::OpenCode, Self::Gemini, Self::Goose, Self::Copilot];
 
@@ -142,27 +142,27 @@ impl Agent {
         }
     }
 
-    /// As one types it: `claude`.
+    /// The name on the command line, such as `claude`.
     pub const fn name(self) -> &'static str {
         self.facts().name
     }
 
-    /// As it calls itself: `Claude Code`.
+    /// The name in messages, such as `Claude Code`.
     pub const fn title(self) -> &'static str {
         self.facts().title
     }
 
-    /// The program that is run.
+    /// The name of its program.
     pub const fn program(self) -> &'static str {
         self.facts().program
     }
 
-    /// Where it looks for skills, below its home.
+    /// The directory where it looks for skills, relative to its home.
     pub const fn skills_directory(self) -> &'static str {
         self.facts().skills
     }
 
-    /// The agent of that name.
+    /// The agent with a name, in any of the spellings in use.
     ///
     /// ```
     /// use metier_home::Agent;

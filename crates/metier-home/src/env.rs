@@ -1,4 +1,4 @@
-//! The environment that an agent gets: exactly what is put together here, and nothing underneath.
+//! The environment variables that an agent gets. It inherits no others.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,17 +8,17 @@ use metier_skill::is_secret_name;
 use crate::home::TEMPORARY;
 use crate::isolation::IsolationConfig;
 
-/// Variables by name.
+/// Environment variables by name.
 pub type Variables = BTreeMap<String, String>;
 
-/// What homes are made from: the host's variables and its own home. Given, not looked up.
+/// The environment of the host. The caller passes it in; it is not read from the process.
 #[derive(Debug, Clone, Default)]
 pub struct HostVariables {
     /// The variables.
     pub env: Variables,
     /// The home of the person who runs the agent.
     pub home: Option<PathBuf>,
-    /// Whether that is the system's administrator.
+    /// Whether that person is root.
     pub is_root: bool,
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn compute(
     env
 }
 
-/// The variables as they may be shown: without secrets, and without addresses that have a password in them.
+/// The variables for display: the values of secrets and of addresses with a password are replaced.
 pub fn redacted(env: &Variables) -> Variables {
     let is_secret = |name: &str, value: &str| is_secret_name(name) || may_have_password(value);
     let shown =

@@ -1,4 +1,4 @@
-//! A temporary home for one run of an agent, with the skills that it was given and no others.
+//! A temporary home for one run of an agent, with exactly the given skills.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -26,7 +26,7 @@ pub(crate) const OWNER: &str = ".metier-home";
 /// Where an agent puts what it needs for a while.
 pub(crate) const TEMPORARY: &str = "tmp";
 
-/// A fresh home. It is gone when this is dropped.
+/// A temporary home. Dropping this value removes it.
 pub struct Home {
     agent: Agent,
     path: PathBuf,
@@ -38,26 +38,27 @@ pub struct Home {
     is_kept: bool,
 }
 
-/// What a home is made with.
+/// Options for creating a home.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HomeOptions {
-    /// Where homes are made.
+    /// The directory in which homes are created.
     pub base: PathBuf,
-    /// What the name of the home begins with, instead of the usual.
+    /// The prefix of the home's name; `None` for the agent's own.
     pub prefix: Option<String>,
-    /// How far the agent is kept apart.
+    /// How the agent is isolated from the host.
     pub isolation: IsolationConfig,
-    /// Whether the agent is told to look for skills nowhere else, where it has a switch for that.
+    /// Whether the agent is configured not to look for skills elsewhere, if it has a switch for that.
     pub is_hermetic: bool,
-    /// Skills that the agent finds elsewhere and is to leave alone, where it can be told one by one: as Codex can.
+    /// Skills elsewhere that the agent is configured to ignore one by one, if it can be (Codex can).
     pub hidden: Vec<PathBuf>,
-    /// Where the agent will work, if that is known: an agent is not told to trust a directory that would start programs.
+    /// The directory that the agent will work in, if it is known. The agent is configured to trust it unless its files can
+    /// start programs.
     pub working_directory: Option<PathBuf>,
 }
 
 impl HomeOptions {
-    /// The usual, in a directory for temporary files.
+    /// The default options, with homes in this directory.
     pub fn new(base: impl Into<PathBuf>) -> Self {
         let isolation = IsolationConfig::default();
         let (base, hidden) = (base.into(), Vec::new());
@@ -66,7 +67,7 @@ impl HomeOptions {
 }
 
 impl Home {
-    /// A home for an agent. What was left of homes whose process is gone is removed first.
+    /// Creates a home for an agent. Homes whose processes have ended are removed first.
     pub fn new(agent: Agent, host: &HostVariables, options: &HomeOptions) -> Result<Self, HomeError> {
         fs::create_dir_all(&options.base).map_err(HomeError::io("make", &options.base))?;
         remove_leftovers(&options.base);
@@ -134,7 +135,7 @@ impl Home {
         write().map_err(HomeError::io("write", &path))
     }
 
-    /// Whose home it is.
+    /// The agent that it is for.
     pub const fn agent(&self) -> Agent {
         self.agent
     }
@@ -144,7 +145,7 @@ impl Home {
         &self.path
     }
 
-    /// Where its skills are, or would be.
+    /// The directory for its skills. It exists once skills were mounted.
     pub fn skills_directory(&self) -> PathBuf {
         self.path.join(self.agent.skills_directory())
     }
@@ -154,7 +155,7 @@ impl Home {
         &self.env
     }
 
-    /// Mounts skills: once, all of them or none. Those of the home's own settings come first.
+    /// Mounts skills, all of them or none. Can be called once. The skills of [`IsolationConfig`] come first.
     pub fn mount(
         &mut self,
         mounts: &[SkillMount],
@@ -174,34 +175,36 @@ impl Home {
         Ok(mounted)
     }
 
-    /// Adds one skill while the agent may be running already. Agents that watch the directory find it.
+    /// Adds one skill, also while the agent is running. Agents that watch the directory find it.
     pub fn inject(&self, mount: &SkillMount, options: &MountOptions) -> Result<MountedSkill, HomeError> {
         let mut added = add_skills(std::slice::from_ref(mount), &self.skills_directory(), options)?;
         let nothing = || HomeError::NotFound { path: mount.effective_name().unwrap_or_default().into() };
         added.pop().ok_or_else(nothing)
     }
 
-    /// The skills that the agent would find beside those, in a working directory and on this machine.
+    /// Other skills that the agent would find, in a working directory and on this machine.
     pub fn leaks(&self, working_directory: &Path) -> Vec<Leak> {
         leaks(self.agent, working_directory, Path::new("/"))
     }
 
-    /// The arguments that keep out what is in the working directory, for agents that have such.
+    /// The arguments that make the agent ignore files of the working directory; empty if it has none.
     pub fn hermetic_arguments(&self) -> &'static [&'static str] {
         agents::hermetic_arguments(self.agent)
     }
 
-    /// Says that a process uses it: as long as that is there, nobody else removes it, even if this process is killed.
+    /// Marks the home as used by a process. While that process runs, no other process removes the home, even if this one is
+    /// killed.
     pub fn lend_to(&self, pid: u32) -> Result<(), HomeError> {
         lend(&self.path, pid)
     }
 
-    /// What the person should know before the agent starts: what could not be copied, what it ignores, what it does not trust.
+    /// Warnings to show before the agent starts: files that could not be copied, skills that it ignores, directories that it does
+    /// not trust.
     pub fn warnings(&self) -> &[HomeError] {
         &self.warnings
     }
 
-    /// Keeps the directory; where it is.
+    /// Keeps the directory and returns its path.
     pub fn keep(mut self) -> PathBuf {
         self.is_kept = true;
         // It is nobody's any more, and so no leftover.
@@ -209,7 +212,7 @@ impl Home {
         self.path.clone()
     }
 
-    /// Removes it now, and says if that failed.
+    /// Removes the home now. Use this instead of dropping it to get the error.
     pub fn remove(mut self) -> Result<(), HomeError> {
         self.is_kept = true;
         staging::retire(&self.path)
@@ -270,8 +273,8 @@ pub(crate) fn lend(directory: &Path, pid: u32) -> Result<(), HomeError> {
     write().map_err(HomeError::io("write", &mark))
 }
 
-/// The homes and workspaces in a directory whose processes have ended, and skills that they had not finished mounting. Lists only
-/// directories that belong to the current user.
+/// Homes and workspaces in a directory whose processes have ended, and skills that were not completely mounted. Lists only
+/// directories of the current user.
 pub fn leftovers(base: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(base).into_iter().flatten().flatten();
     let is_dead = |path: &PathBuf| {

@@ -1,4 +1,4 @@
-//! How far an agent is kept apart: what it may reach, what it runs in, what it gets of the host's environment.
+//! How an agent is isolated: its network, its own sandbox, and the environment variables of the host.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,37 +9,37 @@ use crate::agents::{BedrockConfig, KEYS, host_settings_env};
 use crate::env::HostVariables;
 use crate::error::HomeError;
 
-/// What of the network an agent's commands may reach.
+/// The network access of an agent's commands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NetworkPolicy {
-    /// Hosts by name; none by default.
+    /// Allowed hosts by name; none by default.
     pub allowed_domains: Vec<String>,
-    /// Unix sockets by path.
+    /// Allowed Unix sockets by path.
     pub unix_sockets: Vec<PathBuf>,
-    /// Any unix socket.
+    /// Whether all Unix sockets are allowed.
     pub all_unix_sockets: bool,
-    /// Whether ports may be listened on.
+    /// Whether commands may listen on ports.
     pub local_binding: bool,
-    /// The port of a proxy for HTTP.
+    /// The port of an HTTP proxy.
     pub http_proxy: Option<u16>,
     /// The port of a SOCKS proxy.
     pub socks_proxy: Option<u16>,
 }
 
 impl NetworkPolicy {
-    /// Nothing.
+    /// No network access.
     pub fn no_network() -> Self {
         Self::default()
     }
 
-    /// These hosts alone.
+    /// Access to these hosts only.
     pub fn domains<T: Into<String>>(domains: impl IntoIterator<Item = T>) -> Self {
         Self { allowed_domains: domains.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 }
 
-/// What an agent's own sandbox is told, where it has one.
+/// Settings for an agent's own sandbox, if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the agent's settings")]
@@ -48,23 +48,23 @@ pub struct AgentSandbox {
     pub is_enabled: bool,
     /// Whether commands in it need no approval.
     pub allows_bash: bool,
-    /// Whether commands may run without it when it stops them.
+    /// Whether a command that the sandbox blocks may run outside of it.
     pub allows_unsandboxed: bool,
-    /// Whether the agent refuses to start where it has none.
+    /// Whether the agent refuses to start if its sandbox is not available.
     pub fails_if_unavailable: bool,
-    /// Commands that always run without it.
+    /// Commands that always run outside of it.
     pub excluded_commands: Vec<String>,
-    /// What can be written to beside the working directory.
+    /// Paths that can be written to, in addition to the working directory.
     pub writable: Vec<PathBuf>,
-    /// What cannot be written to.
+    /// Paths that cannot be written to.
     pub unwritable: Vec<PathBuf>,
-    /// What cannot be read.
+    /// Paths that cannot be read.
     pub unreadable: Vec<PathBuf>,
-    /// Whether a weaker one will do inside a container.
+    /// Whether a weaker sandbox is accepted inside a container.
     pub allows_weaker_nested: bool,
-    /// Violations that are not spoken of, by command: of files.
+    /// File violations that are not reported, by command.
     pub ignored_files: BTreeMap<String, Vec<String>>,
-    /// Violations that are not spoken of, by command: of the network.
+    /// Network violations that are not reported, by command.
     pub ignored_network: BTreeMap<String, Vec<String>>,
 }
 
@@ -86,19 +86,19 @@ impl Default for AgentSandbox {
     }
 }
 
-/// How far an agent is kept apart from the host.
+/// How an agent is isolated from the host.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct IsolationConfig {
-    /// What its commands may reach.
+    /// The network access of its commands.
     pub network: NetworkPolicy,
-    /// What its own sandbox is told.
+    /// Settings for its own sandbox.
     pub sandbox: AgentSandbox,
-    /// Variables that it gets, whatever else it would get.
+    /// Additional environment variables. They replace others of the same name.
     pub env: BTreeMap<String, String>,
-    /// A key to authenticate with, instead of what the host has.
+    /// An API key to use instead of the host's credentials.
     pub api_key: Option<Secret>,
-    /// Whether it gets the host's environment, without what is or looks like somebody's secret.
+    /// Whether it gets the host's environment variables, except those that are or look like secrets.
     pub include_host_env: bool,
     /// Skills that are mounted before all others.
     pub skills: Vec<SkillMount>,
@@ -124,7 +124,7 @@ impl Default for IsolationConfig {
 }
 
 impl IsolationConfig {
-    /// With a key of its own.
+    /// With this API key.
     pub fn with_api_key(key: impl Into<String>) -> Result<Self, HomeError> {
         let key = key.into();
         if key.trim().is_empty() {
@@ -133,7 +133,7 @@ impl IsolationConfig {
         Ok(Self { api_key: Some(Secret::new(key)), ..Self::default() })
     }
 
-    /// As the host authenticates for Claude Code, whichever way that is; an error where it does not.
+    /// With the credentials that the host has for Claude Code; an error if it has none.
     pub fn inherit_host_auth(host: &HostVariables) -> Result<Self, HomeError> {
         let has_key =
             KEYS.iter().any(|name| host.var(name).is_some() || host_settings_env(host).contains_key(*name));
@@ -144,13 +144,13 @@ impl IsolationConfig {
         Err(HomeError::Auth { reason: reason.to_owned() })
     }
 
-    /// With the host's key for Anthropic's API, from its variables.
+    /// With the host's key for the Anthropic API, from its environment variables.
     pub fn for_anthropic_api(host: &HostVariables) -> Result<Self, HomeError> {
         let missing = || HomeError::Auth { reason: "ANTHROPIC_API_KEY is not set".to_owned() };
         Self::with_api_key(host.var("ANTHROPIC_API_KEY").ok_or_else(missing)?)
     }
 
-    /// With Amazon Bedrock, as the host is set up for it.
+    /// With the host's settings for Amazon Bedrock.
     pub fn for_bedrock(host: &HostVariables, aws_config: Option<PathBuf>) -> Result<Self, HomeError> {
         let reason = "Bedrock is not configured: set CLAUDE_CODE_USE_BEDROCK=1 and AWS_REGION";
         BedrockConfig::detect(host).ok_or_else(|| HomeError::Auth { reason: reason.to_owned() })?;
@@ -158,7 +158,7 @@ impl IsolationConfig {
     }
 }
 
-/// A text that is never shown.
+/// A secret text. Debug output does not contain it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -168,7 +168,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// What it is.
+    /// The text.
     pub fn expose(&self) -> &str {
         &self.0
     }

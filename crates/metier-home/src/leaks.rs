@@ -1,4 +1,4 @@
-//! Skills that an agent would find beside those it was given: in its working directory, above it, and on the machine.
+//! Other skills that an agent would find: in its working directory, above it, and on the machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::agent::Agent;
 use crate::error::HomeError;
 use crate::project::to_cover;
 
-/// A directory of skills that a home does not close.
+/// A directory with skills that an agent finds although they were not given to it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Leak {
@@ -20,7 +20,7 @@ pub struct Leak {
     /// The files of the skills in it.
     #[serde(serialize_with = "lossy_paths")]
     pub skills: Vec<PathBuf>,
-    /// Whether the agent can be told to leave it alone.
+    /// Whether the agent can be configured to ignore it.
     pub can_be_closed: bool,
 }
 
@@ -28,25 +28,25 @@ pub struct Leak {
 const DEPTH: usize = 8;
 const MOST_ENTRIES: usize = 20_000;
 
-/// The skills that an agent would find in a working directory and on this machine. `system` is where the machine's directories
-/// are; the root, unless somebody tries something.
+/// The skills that an agent would find in a working directory and on this machine. `system` is the root directory, except in
+/// tests.
 pub fn leaks(agent: Agent, working_directory: &Path, system: &Path) -> Vec<Leak> {
     let all = skill_directories(agent, working_directory, system).into_iter();
     all.filter(|leak| !leak.skills.is_empty()).collect()
 }
 
-/// What keeps from an agent everything but what it was given.
+/// What an agent must not see in a hermetic run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Enclosure {
-    /// Skills that it is told to ignore, one by one: see [`HomeOptions::hidden`](crate::HomeOptions::hidden).
+    /// Skills that it is configured to ignore one by one: see [`HomeOptions::hidden`](crate::HomeOptions::hidden).
     pub hidden: Vec<PathBuf>,
     /// Files and directories that it must not see.
     pub covered: Vec<PathBuf>,
 }
 
 impl Enclosure {
-    /// For an agent whose program is this one, in a working directory. What the program itself needs stays visible.
+    /// The enclosure for an agent with this program, in a working directory. Files of the program stay visible.
     pub fn of(
         agent: Agent,
         program: &Path,

@@ -1,8 +1,8 @@
-//! What an agent sees: skills mounted into a directory, all of them or none; temporary homes for agents, with exactly the skills
-//! that they were given; workspaces.
+//! The files that an agent sees: skills mounted into a directory, temporary homes for agents with exactly the given skills, and
+//! workspaces.
 //!
-//! *Architecture invariant:* the host's environment and directories come from outside. What is mounted is a copy; nothing of the
-//! source is trusted after that. No agent is started here.
+//! *Architecture invariant:* the caller passes the host's environment and directories in. Mounted skills are copies; the source is
+//! not trusted after that. This crate starts no agent.
 
 mod agent;
 mod agents;

@@ -1,4 +1,4 @@
-//! Skills made visible to an agent in a person's own home: as links, which can be told from everything else and taken away again.
+//! Links that make skills visible to an agent in a person's own home, and removing them again.
 
 use std::fs;
 use std::io;
@@ -9,21 +9,22 @@ use metier_skill::{SkillName, is_skill_directory};
 
 use crate::error::HomeError;
 
-/// What became of a link.
+/// The result of linking or unlinking a skill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LinkedSkill {
     /// The link.
     pub link: PathBuf,
-    /// Where it leads.
+    /// The directory that it leads to.
     pub target: PathBuf,
-    /// Whether it was made or removed just now, and had not been before.
+    /// Whether it was created or removed by this call.
     pub is_new: bool,
 }
 
-/// Links a skill's directory into an agent's. What is there already and is something else stays, and is an error.
+/// Links a skill's directory into an agent's directory for skills. If something else has that name, it stays, and the result is an
+/// error.
 ///
-/// The link leads to the path that is given: an installed skill stays visible when an update replaces what its path leads to.
+/// The link leads to the given path: an installed skill stays visible when an update replaces what its path leads to.
 pub fn link_skill(name: &str, skill: &Path, directory: &Path) -> Result<LinkedSkill, HomeError> {
     check_name(name, skill)?;
     let real = fs::canonicalize(skill).map_err(|_| HomeError::NotFound { path: skill.to_owned() })?;
@@ -47,7 +48,7 @@ pub fn link_skill(name: &str, skill: &Path, directory: &Path) -> Result<LinkedSk
     }
 }
 
-/// Takes a link away that leads to that skill. Nothing else is touched.
+/// Removes a link that leads to the skill. Other files are not changed.
 pub fn unlink_skill(name: &str, skill: &Path, directory: &Path) -> Result<LinkedSkill, HomeError> {
     check_name(name, skill)?;
     let link = directory.join(name);

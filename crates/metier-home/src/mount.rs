@@ -1,4 +1,4 @@
-//! Skills into a directory: all of them or none, each a copy that nobody has to trust the source for any more.
+//! Mounting skills: copies of them in a directory, all of them or none.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::copy::{Copied, Copy};
 use crate::error::HomeError;
 use crate::staging::Staging;
 
-/// What happens where a skill is mounted as something else than it says.
+/// What happens if a skill is mounted under another name than its frontmatter has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Rename {
     /// The copy says the new name.
@@ -28,20 +28,20 @@ pub enum Rename {
     Reject,
 }
 
-/// How skills are mounted.
+/// Options for mounting skills.
 #[derive(Debug, Clone)]
 pub struct MountOptions {
-    /// What skills are held to, with the limits and what happens to links.
+    /// The rules that skills are checked against, with limits and the handling of symlinks.
     pub rules: Rules,
-    /// Whether they are held to it. Names and limits always count.
+    /// Whether invalid skills are refused. Names and limits are always checked.
     pub validate: bool,
-    /// What happens to names.
+    /// How renamed skills are handled.
     pub rename: Rename,
-    /// Whether the copies can be written to.
+    /// Whether the copies are writable.
     pub is_writable: bool,
-    /// The most bytes of all skills together.
+    /// The maximum size of all skills together, in bytes.
     pub set_bytes: u64,
-    /// The most bytes of one file, beside `SKILL.md`.
+    /// The maximum size of one file other than `SKILL.md`, in bytes.
     pub file_bytes: Option<u64>,
 }
 
@@ -62,24 +62,24 @@ impl Default for MountOptions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MountedSkill {
-    /// What it is mounted as.
+    /// The name that it is mounted under.
     pub name: String,
-    /// What its frontmatter said, where it had one.
+    /// The name in its frontmatter, if it has one.
     pub own_name: Option<String>,
     /// Its directory.
     pub path: PathBuf,
-    /// Bytes of all its files.
+    /// The size of all its files.
     pub bytes: u64,
-    /// How many they are.
+    /// The number of its files.
     pub files: usize,
-    /// What of the source is not in the copy.
+    /// Files of the source that were not copied.
     pub skipped: Vec<SkippedFile>,
-    /// Of the copy.
+    /// The digest of the copy.
     pub tree_digest: Digest,
 }
 
-/// Mounts skills into a directory that is not there yet, or is empty: all of them, or none. Without any that is on, the directory is
-/// not made.
+/// Mounts skills into a directory that is empty or does not exist: all of them, or none. If no skill is enabled, the directory is
+/// not created.
 pub fn mount_skills(
     mounts: &[SkillMount],
     directory: &Path,
@@ -92,7 +92,7 @@ pub fn mount_skills(
     Ok(mounted)
 }
 
-/// Adds skills to a directory of skills that is there: each in one step, all of them or none.
+/// Adds skills to an existing directory of skills: each in one step, all of them or none.
 pub fn add_skills(
     mounts: &[SkillMount],
     directory: &Path,

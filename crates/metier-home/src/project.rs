@@ -7,23 +7,23 @@ use std::{fmt, fs};
 
 use crate::agent::Agent::{self, ClaudeCode as Claude, Codex, Copilot, Gemini, Goose, OpenCode};
 
-/// What a file or directory of a project has for an agent.
+/// The kind of a file or directory that an agent reads in a project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ProjectFileKind {
     /// Skills.
     Skills,
-    /// Text that is put into every conversation.
+    /// Text that is part of every conversation.
     Instructions,
     /// Prompts that can be called by name.
     Commands,
-    /// Agents that can be called by the agent.
+    /// Subagents that the agent can call.
     Subagents,
-    /// Programs that run at certain events, or code that is loaded.
+    /// Programs that run at certain events, or code that the agent loads.
     Hooks,
-    /// MCP servers that are started.
+    /// MCP servers that the agent starts.
     Servers,
-    /// Settings, which can name hooks and MCP servers as well.
+    /// Settings, which can also contain hooks and MCP servers.
     Settings,
 }
 
@@ -182,14 +182,14 @@ const TO_COVER: usize = 2_000_000;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProjectFile {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What it is.
+    /// Its kind.
     pub kind: ProjectFileKind,
 }
 
-/// What an agent reads in a working directory, above it and below it, beside [skills](crate::leaks). Below, in a very large tree, not
-/// everything is looked at.
+/// The files that an agent reads in a working directory, above it and below it, in addition to [skills](crate::leaks). Very large
+/// trees below it are not searched completely.
 pub fn project_files(agent: Agent, working_directory: &Path) -> Vec<ProjectFile> {
     let mut files = files_above(agent, working_directory);
     let mut look = |directory: &Path, _: &[String]| {

@@ -1,4 +1,4 @@
-//! A temporary working directory with copies of what an agent is to work on, and nothing else.
+//! A temporary working directory with copies of the files that an agent should work on.
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read as _};
@@ -11,25 +11,25 @@ use metier_sandbox::Owner;
 use crate::error::HomeError;
 use crate::staging;
 
-/// A file or directory of the host, and where it is in the workspace.
+/// A file or directory of the host that is copied into a workspace.
 #[derive(Debug, Clone)]
 pub struct HostMount {
-    /// On the host.
+    /// Its path on the host.
     pub host_path: PathBuf,
-    /// In the workspace; the last part of the host's path by default.
+    /// Its path in the workspace; the last part of the host's path by default.
     pub mount_path: Option<PathBuf>,
-    /// Only what matches one of these, if there are any: globs for the path below the host's.
+    /// If not empty, only paths that match one of these globs are copied. They are matched against the path below `host_path`.
     pub include: Vec<String>,
-    /// Nothing that matches one of these.
+    /// Paths that match one of these globs are not copied.
     pub exclude: Vec<String>,
-    /// The most bytes of it.
+    /// The maximum size, in bytes.
     pub max_bytes: Option<u64>,
-    /// Whether links are followed, as long as they stay below the allowed roots.
+    /// Whether symlinks are followed, if they lead to paths below the allowed roots.
     pub follow_symlinks: bool,
 }
 
 impl HostMount {
-    /// All of it, without links.
+    /// All files, without following symlinks.
     pub fn new(host_path: impl Into<PathBuf>) -> Self {
         Self {
             host_path: host_path.into(),
@@ -42,7 +42,7 @@ impl HostMount {
     }
 }
 
-/// A fresh working directory. It is gone when this is dropped.
+/// A temporary working directory. Dropping this value removes it.
 #[derive(Debug)]
 pub struct Workspace {
     /// What is removed: it has a mark in it that says whose it is, and the working directory.
@@ -56,7 +56,7 @@ pub struct Workspace {
 const PREFIX: &str = "metier-workspace-";
 
 impl Workspace {
-    /// A working directory in `base`, with copies of these. Nothing from outside of the allowed roots is copied.
+    /// Creates a working directory in `base` with copies of these. Files outside the allowed roots are not copied.
     pub fn new(base: &Path, mounts: &[HostMount], allowed_roots: &[PathBuf]) -> Result<Self, HomeError> {
         fs::create_dir_all(base).map_err(HomeError::io("make", base))?;
         crate::home::remove_leftovers(base);
@@ -80,12 +80,12 @@ impl Workspace {
         &self.path
     }
 
-    /// How many bytes were copied.
+    /// The number of bytes that were copied.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Keeps the directory; where it is.
+    /// Keeps the directory and returns its path.
     pub fn keep(mut self) -> PathBuf {
         self.is_kept = true;
         // It is nobody's any more, and so no leftover.
@@ -105,14 +105,14 @@ impl Drop for Workspace {
 /// Where an agent works.
 #[derive(Debug)]
 pub enum WorkingDirectory {
-    /// Where somebody said.
+    /// A directory that was named.
     Given(PathBuf),
-    /// In a directory that is gone afterwards.
+    /// A temporary directory.
     Temporary(Workspace),
 }
 
 impl WorkingDirectory {
-    /// What somebody said, before a workspace that was made for it, before a new and empty one in `base`.
+    /// The named directory, else the given workspace, else a new, empty one in `base`.
     pub fn choose(
         given: Option<PathBuf>,
         workspace: Option<Workspace>,
@@ -125,7 +125,7 @@ impl WorkingDirectory {
         }
     }
 
-    /// Says that a process works there: as long as it does, nobody else removes what is temporary.
+    /// Marks a temporary directory as used by a process. While that process runs, no other process removes it.
     pub fn lend_to(&self, pid: u32) -> Result<(), HomeError> {
         match self {
             Self::Given(_) => Ok(()),

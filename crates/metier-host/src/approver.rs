@@ -1,4 +1,4 @@
-//! Who is asked where the policy wants a person's answer: ready-made forms.
+//! Ready-made approvers: who answers if the policy requires approval.
 
 use std::fmt;
 use std::io::{BufRead, IsTerminal as _, StderrLock, StdinLock, Write};
@@ -6,16 +6,16 @@ use std::io::{BufRead, IsTerminal as _, StderrLock, StdinLock, Write};
 use metier_policy::{Answer, Approver, Lifetime, Question};
 use metier_skill::visible;
 
-/// How many unclear answers are taken before there is none.
+/// After this many unclear answers there is no answer.
 const TRIES: usize = 3;
 
-/// So many lines of a script are shown.
+/// The maximum number of lines of a script that are shown.
 const LINES: usize = 400;
 
 /// A function that answers.
 type Answering = Box<dyn FnMut(&Question<'_>) -> Answer + Send>;
 
-/// A ready-made approver, for the most common ways to answer.
+/// A ready-made approver. Implement [`Approver`] only if none of these forms fits.
 ///
 /// ```
 /// use metier_host::Approve;
@@ -33,12 +33,12 @@ pub struct Approve {
 }
 
 impl Approve {
-    /// Asks the person at this terminal, on standard input and standard error; without a terminal there is no answer.
+    /// Asks on the terminal (standard input and standard error). Without a terminal there is no answer.
     pub fn ask_terminal() -> Self {
         Self::at_terminal(None)
     }
 
-    /// The same, in a session that goes on: a yes can hold until it ends.
+    /// The same for a session that continues: an approval can apply until the session ends.
     pub fn ask_terminal_in(session: impl Into<String>) -> Self {
         Self::at_terminal(Some(session.into()))
     }
@@ -51,22 +51,22 @@ impl Approve {
         Self::from_fn(ask).how("terminal")
     }
 
-    /// Answers by a function.
+    /// Answers with a function.
     pub fn from_fn(answer: impl FnMut(&Question<'_>) -> Answer + Send + 'static) -> Self {
         Self { answering: Box::new(answer), how: "host" }
     }
 
-    /// Says no to everything that needs an answer.
+    /// Refuses everything that needs approval.
     pub fn deny() -> Self {
         Self::from_fn(|_| Answer::Refuse(Lifetime::Once))
     }
 
-    /// Says yes to everything that needs an answer, each time for that once. Only for skills that were reviewed.
+    /// Approves everything that needs approval, each time for one use. Only for reviewed skills.
     pub fn once() -> Self {
         Self::from_fn(|_| Answer::Approve(Lifetime::Once))
     }
 
-    /// How answers are given, for the record: `terminal`, `flag`, `client`, or `host`.
+    /// Sets how answers are given, as it is recorded: `terminal`, `flag`, `client` or `host`.
     #[must_use]
     pub const fn how(mut self, how: &'static str) -> Self {
         self.how = how;
@@ -90,7 +90,7 @@ impl fmt::Debug for Approve {
     }
 }
 
-/// Asks on a terminal. Only a clear yes or no is an answer.
+/// Asks on a terminal. Accepts only a clear yes or no.
 #[derive(Debug)]
 pub struct TerminalApprover<R, W> {
     input: R,
@@ -101,12 +101,12 @@ pub struct TerminalApprover<R, W> {
     session: Option<String>,
 }
 
-/// Whether standard input and standard error are a terminal, so that a person can be asked.
+/// Whether standard input and standard error are a terminal, so that a question can be asked.
 pub fn is_terminal_attached() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Asks the person at this terminal a question; `true` for a clear yes.
+/// Asks a question on the terminal; `true` only for a clear yes.
 pub fn confirm(question: &str) -> bool {
     let mut line = String::new();
     let mut errors = std::io::stderr().lock();
@@ -115,7 +115,7 @@ pub fn confirm(question: &str) -> bool {
     read.is_ok() && matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// Asks the person at this terminal for a line of text; `None` where the input ended. Ask only where [`is_terminal_attached`].
+/// Asks for a line of text on the terminal; `None` if the input ended. Call it only if [`is_terminal_attached`].
 pub fn ask_line(question: &str) -> Option<String> {
     let mut line = String::new();
     let mut errors = std::io::stderr().lock();
@@ -125,7 +125,7 @@ pub fn ask_line(question: &str) -> Option<String> {
 }
 
 impl TerminalApprover<StdinLock<'static>, StderrLock<'static>> {
-    /// The person at this terminal, if there is a terminal.
+    /// An approver for the terminal of this process, if there is one.
     pub fn attached(lifetime: Lifetime, session: Option<String>) -> Option<Self> {
         let (input, output) = (std::io::stdin(), std::io::stderr());
         is_terminal_attached().then(|| Self::new(input.lock(), output.lock(), lifetime, session))
@@ -133,7 +133,7 @@ impl TerminalApprover<StdinLock<'static>, StderrLock<'static>> {
 }
 
 impl<R: BufRead, W: Write> TerminalApprover<R, W> {
-    /// Asks on these streams. A plain yes holds for `lifetime`; with a session, a yes can hold for that as well.
+    /// Asks on these streams. A plain yes applies for `lifetime`; with a session, an approval can also apply for the session.
     pub const fn new(input: R, output: W, lifetime: Lifetime, session: Option<String>) -> Self {
         Self { input, output, lifetime, session }
     }
@@ -187,7 +187,7 @@ fn numbered(script: &str) -> String {
     let lines = script.lines().enumerate().take(LINES);
     let lines = lines.map(|(index, line)| format!("{:>4}  {}\n", index + 1, visible(line)));
     let more = script.lines().count().saturating_sub(LINES);
-    let more = (more > 0).then(|| format!("      … {more} lines more\n"));
+    let more = (more > 0).then(|| format!("      … {more} more lines\n"));
     lines.chain(more).collect()
 }
 

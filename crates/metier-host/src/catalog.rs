@@ -1,4 +1,4 @@
-//! The catalog of a host: every skill that can be used, and what to say about those that cannot.
+//! The catalog of a host: every skill that can be used, and why others cannot.
 
 use std::ops::Deref;
 #[cfg(feature = "search")]
@@ -22,7 +22,7 @@ use crate::host::Metier;
 use crate::policy::real;
 use crate::skill_list::SkillListBuilder;
 
-/// Every skill that can be used, with the host that found them. Derefs to [`Catalog`].
+/// The catalog together with the host that scanned it. Derefs to [`Catalog`].
 ///
 /// Call [`save`](Self::save) once, so that the next scan reads only what has changed.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl HostCatalog {
         Ok(Self { catalog, metier, scanner, notes })
     }
 
-    /// The snapshot itself; cheap to clone.
+    /// The catalog itself; cheap to clone.
     pub const fn catalog(&self) -> &Catalog {
         &self.catalog
     }
@@ -68,27 +68,27 @@ impl HostCatalog {
         &self.metier
     }
 
-    /// What a person should know about the roots.
+    /// Messages about the roots, for the user.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Keeps what was learned for the next scan. That it cannot be kept stops nothing.
+    /// Writes the index, which makes the next scan faster. It is safe to ignore an error.
     pub fn save(&mut self) -> Result<(), HostError> {
         Ok(self.scanner.save(SystemClock::time())?)
     }
 
-    /// The scanner, to go on looking for changes.
+    /// The scanner, for watching the roots.
     pub fn into_scanner(self) -> Scanner {
         self.scanner
     }
 
-    /// The list of skills for a model's prompt, by the rules about states.
+    /// Builds the skill list for a model's prompt. It leaves out skills that models may not see.
     pub fn skill_list(&self) -> SkillListBuilder<'_> {
         SkillListBuilder::new(self)
     }
 
-    /// Where the index for searching is kept, if anywhere.
+    /// The directory of the search index, if it is kept.
     #[cfg(feature = "search")]
     pub fn search_directory(&self) -> Option<PathBuf> {
         // Roots that do not exist make no difference, and would make one for every directory one works in.
@@ -99,16 +99,16 @@ impl HostCatalog {
         self.metier.cache("search").map(|directory| directory.join(name))
     }
 
-    /// The catalog made ready to be searched, which for many new skills takes a while.
+    /// Prepares the catalog for searching. With many new skills this takes a while.
     #[cfg(feature = "search")]
     pub fn search(&self) -> Result<Search, HostError> {
         Ok(Search::open(&self.catalog, self.search_directory().as_deref())?)
     }
 
-    /// Finds the skill that a person names by its name, its id, its directory or its `SKILL.md`: the catalog that has it, and its id
-    /// there. A directory outside of every root is a root of its own, as with `--root`.
+    /// Finds a skill by its name, its id, its directory or its `SKILL.md`. Returns the catalog that contains it and its id there: a
+    /// directory outside all roots becomes a root of its own, as with `--root`.
     ///
-    /// Where there is no such skill, the text is returned as it is, so that whatever asks for it says so.
+    /// If there is no such skill, the text is returned unchanged, so that using it reports the error.
     pub fn with_skill(self, text: &str) -> Result<(Self, String), HostError> {
         let is_path = text.starts_with(['.', '/', '~']);
         if !is_path && (self.by_name_or_id(text).is_some() || !text.contains('/')) {
@@ -150,7 +150,7 @@ impl HostCatalog {
         self.catalog.by_name(text).or_else(|| self.catalog.by_id(text))
     }
 
-    /// What is wrong with the skill of this name, id or directory that cannot be used.
+    /// The problem of an unusable skill with this name, id or directory.
     pub fn problem_of(&self, text: &str) -> Option<&Problem> {
         let readable = self.catalog.unusable().iter().find(|skill| {
             let name = &*skill.facts.name;
@@ -160,7 +160,7 @@ impl HostCatalog {
         readable.map(|skill| &skill.problem).or_else(|| self.catalog.problems().iter().find(is_there))
     }
 
-    /// Why there is no skill of this name, id or path; with what may have been meant.
+    /// The error for an unknown name, id or path, with similar names.
     pub fn not_found(&self, text: &str) -> HostError {
         if let Some(problem) = self.problem_of(text) {
             return unusable(text, problem);
@@ -177,13 +177,13 @@ impl HostCatalog {
         near.into_iter().map(str::to_owned).collect()
     }
 
-    /// Why a skill cannot be used that is switched off, and what did that.
+    /// The error for a skill that is switched off, with the rule that does it.
     pub fn off(&self, entry: &Entry) -> HostError {
         let by = self.metier.settings().rule_of(entry).map(crate::StateSetting::place);
         HostError::SkillOff { name: entry.name().to_owned(), by }
     }
 
-    /// What a session says about a skill, with what is known here.
+    /// Adds details from the catalog to an error of a session.
     #[cfg(feature = "session")]
     pub fn explained(&self, error: SessionError) -> HostError {
         match &error {

@@ -1,4 +1,4 @@
-//! What the process was given: directories, variables, the account, the clock. The only file of metier that looks at them.
+//! The environment of the process: directories, variables, the account, the clock. The only file that reads them.
 
 #![expect(clippy::disallowed_methods, reason = "this is where ambient state comes in")]
 
@@ -20,36 +20,36 @@ const SYSTEM: &str = "/etc/metier";
 /// Variables that say where git's configuration is.
 const GIT_CONFIGS: [&str; 2] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"];
 
-/// The surroundings of the process, read once and passed to everything else.
+/// The environment of the process, read once and passed to everything else.
 ///
-/// [`Environment::read`] takes those of this process. A host that serves several people, or a test, makes one with
+/// [`Environment::read`] reads that of this process. A host that serves several people, or a test, creates one with
 /// [`Environment::new`].
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Environment {
-    /// The working directory; `None` where it was removed.
+    /// The working directory; `None` if it was removed.
     pub working: Option<PathBuf>,
-    /// The person's home, as `HOME` has it.
+    /// The user's home directory, from `HOME`.
     pub home: Option<PathBuf>,
-    /// The home that the system has for the account, whatever variables say.
+    /// The home directory of the account in the system's database, whatever `HOME` is.
     pub account_home: Option<PathBuf>,
-    /// The name of the account, as the system has it.
+    /// The name of the account, from the system's database.
     pub account: String,
-    /// The number of the account.
+    /// The user id of the account.
     pub uid: u32,
     /// Whether the process has the rights of root.
     pub is_root: bool,
-    /// The name of the machine.
+    /// The host name.
     pub machine: String,
-    /// The directories that programs are looked for in, as `PATH` has them.
+    /// The directories that are searched for programs, from `PATH`.
     pub path: OsString,
-    /// Where temporary files go.
+    /// The directory for temporary files.
     pub temporary: PathBuf,
     variables: Vec<(String, String)>,
 }
 
 impl Environment {
-    /// The surroundings of this process.
+    /// The environment of this process.
     pub fn read() -> Self {
         let text =
             |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
@@ -62,14 +62,14 @@ impl Environment {
         }
     }
 
-    /// Surroundings with a home and a working directory, and no variables: for tests, and for hosts that keep the people
-    /// apart that they work for. The account, its rights and the machine are those of the process: they decide what
-    /// scripts could change, and records name them.
+    /// An environment with a home and a working directory, and no variables: for tests, and for hosts that serve several
+    /// people. The account, its rights and the host name are those of the process: they decide what scripts could change, and
+    /// records contain them.
     pub fn new(home: impl Into<PathBuf>, working: impl Into<PathBuf>) -> Self {
         Self { working: Some(working.into()), home: Some(home.into()), ..Self::of_process() }
     }
 
-    /// What the system says about the process, without directories, `PATH` and variables.
+    /// The facts that do not come from variables or the working directory.
     fn of_process() -> Self {
         let uid = rustix::process::getuid().as_raw();
         // Accounts of a directory or an identity service are not in `/etc/passwd`.
@@ -88,64 +88,64 @@ impl Environment {
         }
     }
 
-    /// The same with a variable.
+    /// Adds a variable.
     #[must_use]
     pub fn with_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    /// The value of a variable that is set to something.
+    /// The value of a variable, unless it is empty.
     pub fn variable(&self, name: &str) -> Option<&str> {
         let found = self.variables.iter().rev().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Every variable whose name and value are text.
+    /// All variables whose names and values are UTF-8.
     pub fn variables(&self) -> &[(String, String)] {
         &self.variables
     }
 
-    /// The variables whose names look like a secret's.
+    /// The variables whose names look like secrets.
     pub fn secrets(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.variables.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         all.filter(|(name, _)| metier_skill::is_secret_name(name))
     }
 
-    /// Where the person's settings are.
+    /// The directory of the user's settings.
     pub fn config_directory(&self) -> Option<PathBuf> {
         self.xdg("XDG_CONFIG_HOME", ".config")
     }
 
-    /// Files that variables make git take configuration from.
+    /// Configuration files of git that variables name.
     pub fn git_configs(&self) -> Vec<PathBuf> {
         let named = GIT_CONFIGS.iter().filter_map(|name| self.variable(name));
         let of_xdg = self.variable("XDG_CONFIG_HOME").map(|base| Path::new(base).join("git/config"));
         named.map(PathBuf::from).chain(of_xdg).map(|path| self.absolute(&path)).collect()
     }
 
-    /// Where files are kept that can be made again.
+    /// The cache directory.
     pub fn cache_directory(&self) -> Option<PathBuf> {
         self.xdg("XDG_CACHE_HOME", ".cache")
     }
 
-    /// Where the person's decisions on this machine are kept: trust, approvals, sessions, the usual journal.
+    /// The directory for state: trusted folders, approvals, sessions, the default journal.
     pub fn state_directory(&self) -> Option<PathBuf> {
         self.xdg("XDG_STATE_HOME", ".local/state")
     }
 
-    /// Where installed and used skills are kept.
+    /// The directory of the store: installed and used skills.
     pub fn store_directory(&self) -> Option<PathBuf> {
         Some(self.xdg("XDG_DATA_HOME", ".local/share")?.join("store"))
     }
 
-    /// Where runs of scripts are noted, so that what a killed run left is found; nowhere without a home.
+    /// The directory for notes about running scripts. They are used to find what killed runs left. `None` without a home.
     pub fn run_notes(&self) -> Option<PathBuf> {
         Some(self.state_directory()?.join("runs"))
     }
 
-    /// The homes of other people, as far as this account could change them: for root those in `/home` and those of accounts
-    /// that can log in, none for others.
+    /// The homes of other users that this account could change: for root those in `/home` and those of accounts that can log
+    /// in, for other users none.
     pub fn other_homes(&self) -> Vec<PathBuf> {
         if !self.is_root {
             return Vec::new();
@@ -155,25 +155,25 @@ impl Environment {
         in_home.chain(homes_in(&std::fs::read_to_string("/etc/passwd").unwrap_or_default())).collect()
     }
 
-    /// What tells this program from one that was built at another time.
+    /// A text that differs for every build of this program.
     pub fn program_stamp() -> Option<String> {
         let meta = env::current_exe().ok()?.metadata().ok()?;
         let version = env!("CARGO_PKG_VERSION");
         Some(format!("{version} {} {} {} {}", meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
     }
 
-    /// The command line, without the program.
+    /// The arguments of the command line, without the program.
     pub fn arguments() -> Vec<String> {
         env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()
     }
 
-    /// The width that the person sets for terminals, if any.
+    /// The terminal width from `COLUMNS`, if it is set.
     pub fn columns() -> Option<usize> {
         env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0)
     }
 
-    /// Where homes of agents are made. Never in the working directory: scripts that work there could read what agents
-    /// authenticate with.
+    /// The directory in which homes of agents are created. It is never in the working directory, where scripts could read the
+    /// credentials of agents.
     pub fn homes(&self) -> PathBuf {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let is_inside =
@@ -181,8 +181,8 @@ impl Environment {
         if is_inside { PathBuf::from("/tmp") } else { self.temporary.clone() }
     }
 
-    /// The program that starts scripts in the sandbox, where this program does not do that itself: `metier-launcher` or
-    /// `metier`, beside this program or in `PATH`.
+    /// The program that starts scripts in the sandbox, unless this program does so itself: `metier-launcher` or `metier`,
+    /// beside this program or in `PATH`.
     #[cfg(feature = "session")]
     pub fn launcher(&self) -> Option<PathBuf> {
         if metier_sandbox::is_own_launcher() {
@@ -203,12 +203,12 @@ impl Environment {
         env::split_paths(&self.path).map(|directory| directory.join(name)).find(|path| path.is_file())
     }
 
-    /// What the organisation sets up for everybody on this machine.
+    /// The directory of the organisation's settings for this machine.
     pub fn system_directory() -> &'static Path {
         Path::new(SYSTEM)
     }
 
-    /// Where the usual skill roots are looked for.
+    /// The locations of the default skill roots.
     pub fn root_locations(&self) -> RootLocations {
         RootLocations {
             working: self.working.clone(),
@@ -217,18 +217,18 @@ impl Environment {
         }
     }
 
-    /// The folders that the person trusts.
+    /// The trusted folders of the user.
     pub fn trust(&self) -> TrustStore {
         self.state_directory()
             .map_or_else(TrustStore::default, |state| TrustStore::new(state.join("trusted")))
     }
 
-    /// A path that begins at the working directory, made absolute.
+    /// Makes a path absolute; relative paths begin at the working directory.
     pub fn absolute(&self, path: &Path) -> PathBuf {
         self.working.as_deref().unwrap_or(Path::new("/")).join(path).components().collect()
     }
 
-    /// A path in which `~` at the beginning is the person's home.
+    /// Replaces `~` at the beginning of a path with the user's home.
     pub fn at_home(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), &self.home) {
             (Ok(below), Some(home)) => home.join(below),
@@ -256,15 +256,14 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// The machine's clock, and ids that nothing else has. Use it wherever a clock is asked for, unless a test needs fixed
-/// times.
+/// The system clock, and random ids. Use it wherever a clock is needed, unless a test needs fixed times.
 ///
-/// With the feature `session` it is the journal's clock as well.
+/// With the feature `session` it implements the journal's `Clock`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl SystemClock {
-    /// What time it is, for file stamps and scans.
+    /// The current time, for file stamps and scans.
     pub fn time() -> SystemTime {
         SystemTime::now()
     }
@@ -282,7 +281,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The time now, as records have it.
+/// The current time in the format of records.
 #[cfg(feature = "session")]
 pub fn now() -> Time {
     Clock::now(&SystemClock)

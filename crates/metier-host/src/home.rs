@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use metier_catalog::{Entry, Problem, ProblemCode, SkillPlace, State};
 use metier_home::{
-    Agent, Enclosure, Home, HomeError, HomeOptions, HostMount, HostVariables, MountedSkill, WorkingDirectory,
-    Workspace,
+    Agent, Enclosure, Home, HomeError, HomeOptions, HostMount, HostVariables, LinkedSkill, MountedSkill,
+    WorkingDirectory, Workspace, link_skill, unlink_skill,
 };
 use metier_journal::{Event, RecordContext, Trigger};
 use metier_policy::Approver;
-use metier_prompt::SkillMount;
+use metier_prompt::{MountSource, SkillMount};
 use metier_sandbox::{CoveredPath, Local, Program, SandboxError, SupervisedProgram};
 use metier_skill::{Severity, is_skill_directory};
 
@@ -27,7 +27,7 @@ impl Metier {
         Agent::ALL.into_iter().filter(is_there).collect()
     }
 
-    /// Says what an agent runs with.
+    /// Prepares the home of an agent.
     pub fn home(&self, agent: Agent) -> HomeBuilder<'_> {
         HomeBuilder {
             metier: self,
@@ -41,7 +41,7 @@ impl Metier {
         }
     }
 
-    /// Records what was mounted where. What is returned is what a person should know.
+    /// Records which skills were mounted where. Returns messages for the user.
     pub fn record_mounted(&self, mounted: &[MountedSkill], place: &str) -> Result<Vec<String>, HostError> {
         if mounted.is_empty() {
             return Ok(Vec::new());
@@ -54,7 +54,7 @@ impl Metier {
     }
 }
 
-/// Says what an agent runs with: see [`Metier::home`].
+/// Options for running an agent: see [`Metier::home`].
 #[derive(Debug)]
 pub struct HomeBuilder<'a> {
     metier: &'a Metier,
@@ -68,35 +68,35 @@ pub struct HomeBuilder<'a> {
 }
 
 impl HomeBuilder<'_> {
-    /// Runs this program as the agent, where it is not in `PATH`.
+    /// Uses this program as the agent, if it is not in `PATH`.
     #[must_use]
     pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
         self.program = Some(program.into());
         self
     }
 
-    /// Works in a fresh, empty directory.
+    /// Works in a new, empty directory.
     #[must_use]
     pub const fn fresh_directory(mut self) -> Self {
         self.is_fresh = true;
         self
     }
 
-    /// Works in a fresh directory with a copy of this file or directory. Can be called again.
+    /// Works in a new directory with a copy of this file or directory. Can be repeated.
     #[must_use]
     pub fn copy(mut self, path: &Path) -> Self {
         self.copies.push(self.metier.environment().absolute(path));
         self
     }
 
-    /// Keeps out everything else that agents read, or does not start.
+    /// Hides all other files that agents read. If that is not possible, the agent is not started.
     #[must_use]
     pub const fn hermetic(mut self) -> Self {
         self.is_hermetic = true;
         self
     }
 
-    /// Lets the agent have the variables of the process, without those that look like secrets.
+    /// Passes the environment variables of the process to the agent, except those that look like secrets.
     #[must_use]
     pub const fn host_variables(mut self) -> Self {
         self.has_host_variables = true;
@@ -110,7 +110,7 @@ impl HomeBuilder<'_> {
         self
     }
 
-    /// The program of the agent.
+    /// Finds the program of the agent.
     pub fn find_program(&self) -> Result<PathBuf, HostError> {
         let name = self.program.as_deref().unwrap_or(Path::new(self.agent.program()));
         self.metier.environment().program(name).ok_or_else(|| {
@@ -141,7 +141,7 @@ impl HomeBuilder<'_> {
         Ok(WorkingDirectory::choose(None, Some(workspace), &base)?)
     }
 
-    /// Makes the home, without skills yet.
+    /// Creates the home, without skills.
     pub fn build(self) -> Result<AgentHome, HostError> {
         let program = self.find_program()?;
         let environment = self.metier.environment();
@@ -179,12 +179,12 @@ pub struct AgentHome {
 }
 
 impl AgentHome {
-    /// Whether everything else that agents read is kept out.
+    /// Whether all other files that agents read are hidden.
     pub const fn is_hermetic(&self) -> bool {
         self.enclosure.is_some()
     }
 
-    /// Starts the agent. Whatever fails afterwards, it is ended before its home is removed.
+    /// Starts the agent. If something fails afterwards, the agent is stopped before its home is removed.
     pub fn start(&mut self, arguments: &[String]) -> Result<SupervisedProgram, HostError> {
         let what = self.what(arguments);
         let running = self.executor.start(&what).map_err(|error| refusal(self.agent, error))?;
@@ -222,6 +222,26 @@ fn refusal(agent: Agent, error: SandboxError) -> HostError {
     HomeError::Leaks { agent: agent.title(), reason }.into()
 }
 
+/// The result of [`HostCatalog::link`] and [`HostCatalog::unlink`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct LinkChange {
+    /// The agent's directory for skills, in the user's home.
+    pub directory: PathBuf,
+    /// Each link, and whether it was created or removed.
+    pub links: Vec<LinkedSkill>,
+    /// Messages for the user.
+    pub notes: Vec<String>,
+}
+
+/// The name and the directory of a skill on the disk. A skill can also be named by its file.
+fn linkable(mount: &SkillMount) -> Option<(String, &Path)> {
+    let MountSource::Path(path) = mount.source() else { return None };
+    let is_file = path.file_name().is_some_and(|file| file.eq_ignore_ascii_case("SKILL.md"));
+    let path = if is_file { path.parent().unwrap_or(path) } else { path };
+    Some((mount.effective_name().unwrap_or_default(), path))
+}
+
 /// A skill that is to be mounted.
 struct Candidate {
     mount: SkillMount,
@@ -238,11 +258,11 @@ enum WhenRefused {
     LeaveOut,
 }
 
-/// The skills that a person wants mounted. Each is `SKILL` or `SKILL=NAME`, where a skill is its directory or file, or its
-/// name; none means all skills of the roots.
+/// Choosing the skills to mount. Each is given as `SKILL` or `SKILL=NAME`, where `SKILL` is a directory, a file or a name; an
+/// empty list means all skills of the roots.
 impl HostCatalog {
-    /// Those that are what was installed and that policy and answers allow to be loaded: an agent reads what is mounted by
-    /// itself. `tell` gets what a person should know.
+    /// The skills that may be mounted: they are unchanged since they were installed, and policy and answers allow loading them.
+    /// An agent reads mounted files by itself, so this is checked here. `tell` gets messages for the user.
     pub fn mounts(
         &self,
         named: &[String],
@@ -257,7 +277,7 @@ impl HostCatalog {
         self.checked(candidates, WhenRefused::Fail, approver, tell)
     }
 
-    /// The same without asking whether they may be used: for taking them away again.
+    /// The same without checking whether they may be used: for removing links.
     pub fn mounts_to_remove(&self, named: &[String]) -> Result<Vec<SkillMount>, HostError> {
         let candidates: Vec<Candidate> = if named.is_empty() {
             // A link may lead to any copy of a skill.
@@ -270,7 +290,41 @@ impl HostCatalog {
         Ok(candidates.into_iter().map(|one| one.mount).collect())
     }
 
-    /// How many skills an agent finds in the person's home.
+    /// Makes skills visible to an agent in the user's own home, by links to where they are. With `is_all`, skills inside metier
+    /// are left out with a note: they are only unpacked in the cache, and would be gone with it.
+    pub fn link(&self, agent: Agent, mounts: &[SkillMount], is_all: bool) -> Result<LinkChange, HostError> {
+        let mut change = self.link_change(agent)?;
+        let cache = self.metier().environment().cache_directory().filter(|_| is_all);
+        for (name, path) in mounts.iter().filter_map(linkable) {
+            if cache.as_ref().is_some_and(|cache| path.starts_with(cache)) {
+                change.notes.push(format!("left out: `{name}` is inside metier; `metier mount` copies it"));
+            } else {
+                change.links.push(link_skill(&name, path, &change.directory)?);
+            }
+        }
+        Ok(change)
+    }
+
+    /// Removes such links. Other files are not changed.
+    pub fn unlink(&self, agent: Agent, mounts: &[SkillMount]) -> Result<LinkChange, HostError> {
+        let mut change = self.link_change(agent)?;
+        for (name, path) in mounts.iter().filter_map(linkable) {
+            // A link is not what it leads to.
+            if !path.starts_with(&change.directory) {
+                change.links.push(unlink_skill(&name, path, &change.directory)?);
+            }
+        }
+        Ok(change)
+    }
+
+    fn link_change(&self, agent: Agent) -> Result<LinkChange, HostError> {
+        let home = self.metier().environment().home.as_ref();
+        let home = home.ok_or(HostError::NoHome { purpose: "to link into", variables: "HOME" })?;
+        let directory = home.join(agent.skills_directory());
+        Ok(LinkChange { directory, links: Vec::new(), notes: Vec::new() })
+    }
+
+    /// The number of skills that an agent finds in the user's home.
     pub fn visible_to(&self, agent: Agent) -> usize {
         let home = self.metier().environment().home.as_ref();
         let directory = home.map(|home| home.join(agent.skills_directory()));
@@ -278,7 +332,7 @@ impl HostCatalog {
         entries.flatten().filter(|entry| is_skill_directory(&entry.path())).count()
     }
 
-    /// Whether the roots exist and have no skill at all, not even one that cannot be used.
+    /// Whether all roots exist and contain no skill, not even an unusable one.
     pub fn is_without_skills(&self) -> bool {
         self.skills().next().is_none()
             && self.problems().is_empty()

@@ -1,4 +1,4 @@
-//! The one thing that a program holds: an environment and the settings that hold there.
+//! [`Metier`]: an environment and the settings that apply in it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use crate::error::HostError;
 use crate::policy;
 use crate::settings::{Overrides, Settings};
 
-/// An environment and the settings that hold there: what everything else is made from. Cheap to clone.
+/// An environment and the settings that apply in it. Catalogs, sessions, stores, homes and servers are created from it. Cheap to
+/// clone.
 #[derive(Debug, Clone)]
 pub struct Metier(Arc<Parts>);
 
@@ -24,43 +25,43 @@ struct Parts {
 }
 
 impl Metier {
-    /// The usual places and settings, as the command line has them.
+    /// Reads the default settings files and variables, as the command line does.
     pub fn open() -> Result<Self, HostError> {
         Self::builder().build()
     }
 
-    /// Says what differs from the usual.
+    /// Starts with the defaults; the builder's methods change them.
     pub fn builder() -> MetierBuilder {
         MetierBuilder::default()
     }
 
-    /// A host with settings that were read, or made, elsewhere.
+    /// A host with the given environment and settings.
     pub fn new(environment: Environment, settings: Settings) -> Self {
         Self(Arc::new(Parts { environment, settings }))
     }
 
-    /// An environment without settings: for what must work where settings cannot be read.
+    /// A host with default settings: for code that must work even if the settings cannot be read.
     pub fn with_defaults(environment: Environment) -> Self {
         let settings = Settings::defaults(&environment);
         Self::new(environment, settings)
     }
 
-    /// The settings, each with where it came from.
+    /// The settings, each with its origin.
     pub fn settings(&self) -> &Settings {
         &self.0.settings
     }
 
-    /// The surroundings that the settings hold in.
+    /// The environment in which the settings apply.
     pub fn environment(&self) -> &Environment {
         &self.0.environment
     }
 
-    /// Looks for every skill that can be used here. Takes as long as looking takes: keep the catalog.
+    /// Scans the roots for skills. This reads the disk each time, so keep the catalog.
     pub fn catalog(&self) -> Result<HostCatalog, HostError> {
         HostCatalog::scan(self.clone())
     }
 
-    /// What a catalog is made of.
+    /// The options for scanning.
     pub fn catalog_options(&self) -> CatalogOptions {
         let settings = self.settings();
         let mut options = CatalogOptions::new(settings.roots.iter().map(|root| root.value.clone()).collect());
@@ -73,35 +74,35 @@ impl Metier {
         options
     }
 
-    /// A directory for what can be made again; `None` where the settings want none.
+    /// A cache directory with this name; `None` if the settings switch caching off.
     pub fn cache(&self, name: &str) -> Option<PathBuf> {
         let directory = self.environment().cache_directory().filter(|_| self.settings().index.value)?;
         Some(directory.join(name))
     }
 
-    /// The policy of the organisation, the person and the project.
+    /// The policy of the organisation, the user and the project together.
     pub fn policy(&self) -> Result<Policy, HostError> {
         policy::read(self.settings(), None)
     }
 
-    /// The same with what a host adds to it.
+    /// The same with rules of the host added.
     pub fn policy_with(&self, top: &PolicySettings) -> Result<Policy, HostError> {
         policy::read(self.settings(), Some(top))
     }
 
-    /// The policy of one file instead of those in force, with what a host adds to it: for trying a policy before it is used.
+    /// The policy of one file instead of those in force, with rules of the host added: for trying a policy before it is used.
     pub fn policy_of_file(&self, path: &Path, top: &PolicySettings) -> Result<Policy, HostError> {
         policy::of_file(&self.environment().absolute(path), top)
     }
 
-    /// The directories that rules are relative to: the working directory and the home, unless others are named. Links in
-    /// them are followed, as they are in what is called.
+    /// The directories that rules refer to: the working directory and the home, unless others are named. Symlinks in them are
+    /// resolved, as they are in tool calls.
     pub fn anchors(&self, cwd: Option<&Path>, home: Option<&Path>) -> Result<Anchors, HostError> {
         policy::anchors(self.environment(), cwd, home)
     }
 }
 
-/// Says what differs from the usual: see [`Metier::builder`].
+/// Settings of a host that differ from the defaults: see [`Metier::builder`].
 #[derive(Debug, Clone, Default)]
 pub struct MetierBuilder {
     pub(crate) environment: Option<Environment>,
@@ -109,7 +110,7 @@ pub struct MetierBuilder {
 }
 
 impl MetierBuilder {
-    /// Looks for skills in this directory and in no usual one, as `--root` does. Can be called again.
+    /// Scans this directory instead of the default roots, as `--root` does. Can be repeated.
     #[must_use]
     pub fn root(mut self, root: impl Into<String>) -> Self {
         self.overrides.roots.push(root.into());
@@ -123,28 +124,28 @@ impl MetierBuilder {
         self
     }
 
-    /// Loads what other agents load, as `--lenient` does.
+    /// Loads every skill that other agents load, as `--lenient` does.
     #[must_use]
     pub const fn lenient(mut self) -> Self {
         self.overrides.profile = Some(Profile::Lenient);
         self
     }
 
-    /// Gives the skills whose names match a glob this state, as `--state` does. Can be called again.
+    /// Sets the state of the skills whose names match a glob, as `--state` does. Can be repeated.
     #[must_use]
     pub fn state(mut self, glob: &str, state: State) -> Self {
         self.overrides.states.push(format!("{glob}={state}"));
         self
     }
 
-    /// Works in these surroundings instead of those of the process.
+    /// Uses this environment instead of that of the process.
     #[must_use]
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = Some(environment);
         self
     }
 
-    /// Replaces everything that was said so far about roots, states and the journal.
+    /// Replaces all roots, states and the journal that were set so far.
     #[must_use]
     pub fn overrides(mut self, overrides: Overrides) -> Self {
         self.overrides = overrides;

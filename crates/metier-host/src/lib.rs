@@ -1,7 +1,7 @@
 //! The composition root: environment and settings turned into catalogs, sessions, stores, homes and servers.
 //!
-//! A [`Metier`] is what a program works with. [`Metier::open`] takes the usual places and settings, as the command line does;
-//! [`Metier::builder`] says otherwise.
+//! A program starts with a [`Metier`]. [`Metier::open`] reads the default settings, as the command line does;
+//! [`Metier::builder`] changes them.
 //!
 //! ```
 //! # let place = tempfile::tempdir()?;
@@ -23,8 +23,8 @@
 //! Without features this crate lists skills and renders them for a prompt. `session` adds sessions with a journal and the
 //! sandbox; `search`, `store`, `home`, `mcp`, `postgres` and `otel` add the rest.
 //!
-//! *Architecture invariant:* only `environment.rs` reads the environment and the clock. This crate prints nothing; notes for a
-//! person are returned.
+//! *Architecture invariant:* only `environment.rs` reads the environment and the clock. This crate prints nothing; it returns
+//! messages for the user.
 
 #[cfg(feature = "session")]
 mod answers;
@@ -69,7 +69,7 @@ pub use environment::now;
 pub use environment::{Environment, SystemClock};
 pub use error::HostError;
 #[cfg(feature = "home")]
-pub use home::{AgentHome, HomeBuilder};
+pub use home::{AgentHome, HomeBuilder, LinkChange};
 pub use host::{Metier, MetierBuilder};
 pub use machine::ThisMachine;
 pub use opened::{OpenedSkill, digest_of};

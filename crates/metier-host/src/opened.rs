@@ -1,4 +1,4 @@
-//! One skill of the catalog, read whole: what a decision or an approval is about.
+//! One skill of the catalog, read completely, for decisions and approvals.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use metier_skill::{
 use crate::catalog::HostCatalog;
 use crate::error::HostError;
 
-/// A skill of the catalog as it is on the disk now: see [`HostCatalog::opened`].
+/// A skill of the catalog with all its files, as it is on disk now: see [`HostCatalog::opened`].
 #[non_exhaustive]
 #[derive(Debug)]
 pub struct OpenedSkill {
-    /// What it says.
+    /// Its frontmatter and body.
     pub skill: Skill,
-    /// How far it is trusted.
+    /// Its tier.
     pub tier: Tier,
     /// The digest of all its files.
     pub digest: Digest,
@@ -28,7 +28,7 @@ pub struct OpenedSkill {
 }
 
 impl HostCatalog {
-    /// Reads the skill with a name or id, whole.
+    /// Reads the skill with a name or id, with all its files.
     pub fn opened(&self, name: &str) -> Result<OpenedSkill, HostError> {
         let Some(entry) = self.by_name_or_id(name) else { return Err(self.not_found(name)) };
         if !entry.is_enabled() {
@@ -60,7 +60,8 @@ impl HostCatalog {
     }
 }
 
-/// The digest of a skill whose `SKILL.md` was read before: what a person is shown and what is digested must be the same.
+/// The digest of a skill whose `SKILL.md` was read before. It is an error if `SKILL.md` changed since: the digest must be of the
+/// text that was shown.
 pub fn digest_of(reading: &Reading, location: &Location) -> Result<Digest, SkillError> {
     let manifest = location.manifest(&Rules::lenient().limits)?;
     let shown = Digest::of(reading.text.as_bytes());
@@ -75,7 +76,7 @@ pub fn digest_of(reading: &Reading, location: &Location) -> Result<Digest, Skill
 }
 
 impl OpenedSkill {
-    /// The skill with what it says about tools.
+    /// The skill with its tool rules, for the guard.
     pub fn guarded(&self, places: &Anchors) -> GuardedSkill {
         let mut places = places.clone();
         places.skill = Some(self.directory.clone());
@@ -85,7 +86,7 @@ impl OpenedSkill {
         active
     }
 
-    /// The text of one of its files, if that is not too long to be shown.
+    /// The text of one of its files, unless it is too long for display.
     pub fn text(&self, path: &str) -> Option<String> {
         const MOST: u64 = 256 << 10;
         let path = path.strip_prefix("./").unwrap_or(path);
@@ -95,7 +96,7 @@ impl OpenedSkill {
         (file.size < MOST).then(|| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// A file of the skill, as an approval names it.
+    /// The path of one of its files in the form that approvals use.
     pub fn script<'a>(&self, path: &'a str) -> Result<&'a str, HostError> {
         let path = path.strip_prefix("./").unwrap_or(path);
         if self.tree.files.iter().any(|file| file.path_text() == path) {

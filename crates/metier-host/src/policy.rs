@@ -1,4 +1,4 @@
-//! The policy that holds here: the organisation's file, and what settings say.
+//! The policy in force: the organisation's file and the settings.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use crate::settings::{PROJECT_FILE, Settings, policy_of_settings, read_bounded, 
 /// The name of the organisation's file.
 const ORGANISATION_FILE: &str = "policy.toml";
 
-/// Where the organisation's policy is. No setting changes that.
+/// The path of the organisation's policy. No setting changes it.
 pub fn organisation_file() -> PathBuf {
     Environment::system_directory().join(ORGANISATION_FILE)
 }
@@ -100,7 +100,7 @@ pub(crate) fn anchors(
     Ok(anchors)
 }
 
-/// A directory without links, if it is there.
+/// A directory with all symlinks resolved, if it exists.
 pub fn real(path: PathBuf) -> PathBuf {
     fs::canonicalize(&path).unwrap_or(path)
 }

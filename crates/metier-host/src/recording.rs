@@ -1,4 +1,4 @@
-//! The journal that settings open, and what is told to a collector.
+//! The journal of the settings, and telemetry for a collector.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::settings::TelemetryTable;
 use crate::settings::{ArchivePeriod, SettingOrigin, journal};
 
 impl Metier {
-    /// Where the journal is; an error where there is no home for one.
+    /// The address of the journal; an error without a home directory to keep one in.
     pub fn journal_address(&self) -> Result<JournalAddress, HostError> {
         self.settings().recording.journal.value.clone().ok_or(HostError::NoHome {
             purpose: "to keep a journal in",
@@ -29,14 +29,15 @@ impl Metier {
         })
     }
 
-    /// A journal as a person names it: a file from the working directory on, or a server.
+    /// Parses the address of a journal: a file, relative to the working directory, or a server.
     pub fn journal_at(&self, text: &str) -> Result<JournalAddress, HostError> {
         let environment = self.environment();
         let base = environment.working.clone().unwrap_or_default();
         journal(text, &base, environment).map_err(HostError::given)
     }
 
-    /// A directory that a setting names must exist: one that is made by a typing error would split the record in two.
+    /// Checks that the directory of a journal that a setting names exists. It is not created, because a typing error would split
+    /// the record in two.
     pub fn check_journal_directory(&self) -> Result<(), HostError> {
         let address = self.journal_address()?;
         let directory = address.as_file().and_then(Path::parent);
@@ -48,7 +49,7 @@ impl Metier {
         Err(HostError::NoJournalDirectory { directory: missing.to_owned(), origin: origin.clone() })
     }
 
-    /// Opens the journal to add to it.
+    /// Opens the journal for writing.
     pub fn recorder(&self) -> Result<Recorder, HostError> {
         let recording = &self.settings().recording;
         let address = self.journal_address()?;
@@ -103,13 +104,13 @@ impl Metier {
         }
     }
 
-    /// The account and the machine, as records name them.
+    /// The account and the machine, for records.
     pub fn identity(&self) -> Identity {
         let Environment { account, uid, machine, .. } = self.environment();
         Identity { user: account.clone(), uid: *uid, host: machine.clone() }
     }
 
-    /// Where the last checkpoint of a journal is remembered.
+    /// The file with the last checkpoint of a journal.
     pub fn remembered_checkpoint(&self, address: &JournalAddress) -> Option<PathBuf> {
         // By whatever path one comes to it.
         let real = address.as_file().and_then(|path| {
@@ -123,7 +124,7 @@ impl Metier {
         Some(state.join("checkpoints").join(format!("{}.json", &name[..16])))
     }
 
-    /// The remembered checkpoint of a journal, if there is one.
+    /// The last checkpoint of a journal, if there is one.
     pub fn last_checkpoint(&self, address: &JournalAddress) -> Result<Option<Checkpoint>, HostError> {
         match self.remembered_checkpoint(address) {
             Some(path) if path.symlink_metadata().is_ok() => Ok(Some(Checkpoint::read(&path)?)),
@@ -142,7 +143,7 @@ fn collector(table: &TelemetryTable) -> Result<Telemetry, HostError> {
     Telemetry::new(settings).map_err(|source| HostError::Telemetry { source })
 }
 
-/// A journal that is added to, with the collector that is told. Sessions take it; close it when everything is done.
+/// An open journal, with the collector of telemetry. Sessions write to it; close it at the end.
 #[derive(Debug)]
 pub struct Recorder {
     /// The journal.
@@ -158,7 +159,7 @@ impl Recorder {
         &self.journal
     }
 
-    /// Records an event; it is on the disk when this returns.
+    /// Records an event. The record is on disk when this returns.
     pub fn record(&self, context: &RecordContext, event: &Event) -> Result<(), HostError> {
         let identity = context.identity.clone().or_else(|| Some(self.identity.clone()));
         let context = RecordContext { identity, ..context.clone() };
@@ -167,7 +168,7 @@ impl Recorder {
         Ok(self.journal.flush()?)
     }
 
-    /// Closes the journal. Every record is on the disk by now; what is returned is what a person should know.
+    /// Closes the journal. All records are on disk before that. Returns messages for the user.
     pub fn close(self) -> Vec<String> {
         let closed = Arc::into_inner(self.journal).map_or(Ok(()), Journal::close);
         let mut notes = Vec::new();

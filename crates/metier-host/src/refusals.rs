@@ -1,4 +1,4 @@
-//! What a person has refused, for hosts that show skills.
+//! Stored refusals, for hosts that list skills.
 
 use metier_policy::Access;
 use metier_session::StoredApproval;
@@ -16,9 +16,9 @@ pub struct Refusal {
     pub id: String,
     /// The skill.
     pub skill: String,
-    /// What was refused.
+    /// The refused access.
     pub access: Access,
-    /// The script that it is about.
+    /// The script, if it is about one.
     pub script: Option<String>,
     /// The day of the answer.
     pub on: Option<String>,
@@ -27,7 +27,7 @@ pub struct Refusal {
 }
 
 impl Metier {
-    /// The refusals that hold for one content of a skill.
+    /// The refusals that apply to one version of a skill, by its digest.
     pub fn refusals(&self, name: &str, digest: &Digest) -> Vec<Refusal> {
         let holds = |kept: &StoredApproval| kept.approval.skill == name && kept.approval.digest == *digest;
         let refused = |kept: StoredApproval| {
@@ -48,7 +48,7 @@ impl Metier {
 }
 
 impl HostCatalog {
-    /// The refusals that hold for the skills of the catalog.
+    /// The refusals that apply to the skills of the catalog.
     pub fn refusals(&self) -> Vec<Refusal> {
         let mut names: Vec<String> =
             self.metier().refused().into_iter().map(|kept| kept.approval.skill).collect();

@@ -1,5 +1,5 @@
-//! What an MCP server shows and works with: its library, the directories that scripts may be given, and what clients are shown
-//! before the skills are found.
+//! The host side of an MCP server: its library, the work directories of scripts, and the greeting that clients get before the
+//! catalog was scanned.
 
 mod front;
 mod surroundings;
@@ -25,32 +25,32 @@ use crate::recording::Recorder;
 const FIRST: Duration = Duration::from_millis(300);
 
 impl Metier {
-    /// What an MCP server needs of a host.
+    /// Prepares an MCP server.
     pub fn server(&self) -> HostServer {
         HostServer { metier: self.clone(), front: None }
     }
 }
 
-/// What an MCP server needs of a host: options, contents, and changes.
+/// The host side of an MCP server: options, contents and changes.
 #[derive(Debug)]
 pub struct HostServer {
     metier: Metier,
     front: Option<Front>,
 }
 
-/// What goes on beside the serving. Keep it as long as the server serves.
+/// The open journal and the watcher of a running server. Keep it while the server runs.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct OpenServer {
-    /// Close it at the end.
+    /// The recorder. Close it at the end.
     pub recorder: Recorder,
-    /// What a person should know.
+    /// Messages for the user.
     pub notes: Vec<String>,
     watching: thread::JoinHandle<Option<Watcher>>,
 }
 
 impl OpenServer {
-    /// Stops looking for changes, and closes the journal. What is returned is what a person should know.
+    /// Stops watching for changes and closes the journal. Returns messages for the user.
     pub fn close(self) -> Vec<String> {
         drop(self.watching);
         self.recorder.close()
@@ -58,18 +58,18 @@ impl OpenServer {
 }
 
 impl HostServer {
-    /// What the settings say about the library.
+    /// The options of the library from the settings.
     pub fn options(&self) -> LibraryOptions {
         let mut options = LibraryOptions::default();
         options.tool_names = self.metier.settings().tool_names.value;
         options
     }
 
-    /// The directories that scripts may be given. `tokens` is the file with the clients' tokens; `is_shared` means that clients
-    /// come over HTTP.
+    /// The directories that scripts may work in. `tokens` is the file with the clients' tokens; `is_shared` means that clients
+    /// connect over HTTP.
     ///
-    /// A directory that is named is the only one. Otherwise it is the client's root directory, where there is one client, or
-    /// the working directory if that is a project; holders of tokens may be anywhere, and get neither.
+    /// A named directory is the only one. Otherwise scripts work in the client's root directory, if there is only one client, or
+    /// in the working directory if it is a project. Holders of tokens can be on other machines, so they get neither.
     pub fn work_directories(
         &self,
         named: Option<&Path>,
@@ -99,31 +99,31 @@ impl HostServer {
         Ok(work)
     }
 
-    /// The key that seals what clients take along: the same for every server with the same tokens, so that one can stand in
-    /// for another.
+    /// The key that seals the state that clients carry. Servers with the same tokens have the same key, so that one can replace
+    /// another.
     pub fn seal_key(options: &HttpOptions) -> Option<[u8; 32]> {
         let tokens: Vec<&str> = options.tokens.iter().map(|token| token.secret.as_str()).collect();
         let tokens = tokens.join("\n");
         (!tokens.is_empty()).then(|| *Digest::of(format!("metier seal\n{tokens}").as_bytes()).as_bytes())
     }
 
-    /// How many connections there are descriptors for.
+    /// The number of connections that the limit of open files allows.
     pub fn most_connections() -> usize {
         surroundings::descriptors()
     }
 
-    /// Whether other people have an account on this machine, and could use a server without tokens.
+    /// Whether other people have accounts on this machine. They could use a server without tokens.
     pub fn has_other_users() -> bool {
         surroundings::has_other_users()
     }
 
-    /// What clients were shown last time, if the same would be shown now. From then on, what is shown is kept.
+    /// The greeting of the last run, if it is still valid. After this call, greetings are cached.
     pub fn greeting(&mut self, options: &LibraryOptions) -> Option<Greeting> {
         self.front = Front::new(&self.metier, options);
         self.front.as_ref().and_then(Front::read)
     }
 
-    /// Looks for the skills, opens the journal, and with both the library.
+    /// Scans for skills, opens the journal, and opens the library with both.
     pub fn open(&self, library: &Arc<Library>) -> Result<OpenServer, HostError> {
         let metier = self.metier.clone();
         // A client waits for both.

@@ -1,4 +1,4 @@
-//! Sessions: begun with everything that the settings say, or taken up where another process left them.
+//! Sessions: started with the settings, or continued where another process stopped.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File, TryLockError};
@@ -28,7 +28,7 @@ use crate::settings::Layer;
 const MOST: u64 = 256 << 20;
 
 impl Metier {
-    /// Begins a session with everything that the settings say.
+    /// Prepares a session with the settings.
     pub const fn session(&self) -> SessionBuilder<'_> {
         SessionBuilder {
             metier: self,
@@ -67,23 +67,23 @@ impl Metier {
         tools
     }
 
-    /// Where this person's answers are kept; nowhere without a home.
+    /// The stored approvals of the user; `None` without a home directory.
     pub fn approvals(&self) -> Option<ApprovalStore> {
         Some(ApprovalStore::new(self.environment().state_directory()?.join("approvals")))
     }
 
-    /// The same, where there must be a place.
+    /// The same, or an error without a home directory.
     pub fn kept_approvals(&self) -> Result<ApprovalStore, HostError> {
         let purpose = "to keep approvals in";
         self.approvals().ok_or(HostError::NoHome { purpose, variables: "HOME or XDG_STATE_HOME" })
     }
 
-    /// Where skills are installed; nowhere without a home.
+    /// The store of installed skills; `None` without a home directory.
     pub fn installed(&self) -> Option<Store> {
         Some(Store::new(self.environment().store_directory()?))
     }
 
-    /// Where every skill that is used is kept, unless the settings do not want that.
+    /// The store in which used skills are kept, unless the settings switch that off.
     pub fn kept_skills(&self) -> Option<Store> {
         let recording = &self.settings().recording;
         let store = self.installed().filter(|_| recording.keep_skills.value)?;
@@ -91,7 +91,7 @@ impl Metier {
     }
 }
 
-/// Says how a session begins: see [`Metier::session`].
+/// Options for a session: see [`Metier::session`].
 pub struct SessionBuilder<'a> {
     metier: &'a Metier,
     catalog: Option<Catalog>,
@@ -122,99 +122,99 @@ impl fmt::Debug for SessionBuilder<'_> {
 }
 
 impl<'a> SessionBuilder<'a> {
-    /// Works with these skills; without this, they are looked for.
+    /// Uses this catalog. Without it, the roots are scanned.
     #[must_use]
     pub fn catalog(mut self, catalog: &Catalog) -> Self {
         self.catalog = Some(catalog.clone());
         self
     }
 
-    /// Records here; without this, the journal of the settings is opened for the session alone.
+    /// Writes records here. Without it, the session opens the journal of the settings for itself.
     #[must_use]
     pub const fn recorder(mut self, recorder: &'a Recorder) -> Self {
         self.recorder = Some(recorder);
         self
     }
 
-    /// Who is asked where the policy wants an answer; without one, what needs an answer is refused.
+    /// Asks this approver if the policy requires approval. Without one, such requests are refused.
     #[must_use]
     pub fn approver(mut self, approver: impl Approver + Send + 'static) -> Self {
         self.approver = Some(Box::new(approver));
         self
     }
 
-    /// The id of the session; a new one unless given.
+    /// Sets the id of the session. The default is a new one.
     #[must_use]
     pub fn id(mut self, id: &str) -> Self {
         self.id = Some(id.to_owned());
         self
     }
 
-    /// What runs the session, such as `claude-code`.
+    /// Sets the agent that runs the session, such as `claude-code`.
     #[must_use]
     pub fn agent(mut self, agent: impl Into<String>) -> Self {
         self.agent = Some(agent.into());
         self
     }
 
-    /// Who acts, for the record: a person, an agent, a program.
+    /// Sets who acts, for records: a person, an agent, a program.
     #[must_use]
     pub fn actor(mut self, actor: impl Into<String>) -> Self {
         self.actor = Some(actor.into());
         self
     }
 
-    /// Who reads and runs: the model, unless a person does.
+    /// Sets who activates, reads and runs skills. The default is the model.
     #[must_use]
     pub const fn trigger(mut self, trigger: Trigger) -> Self {
         self.trigger = trigger;
         self
     }
 
-    /// What may be spent.
+    /// Sets the budget.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// What the session is for.
+    /// Sets the task of the session.
     #[must_use]
     pub fn task(mut self, task: impl Into<String>) -> Self {
         self.task = Some(task.into());
         self
     }
 
-    /// The directory that scripts start in and may change when a model runs them with `run_skill_script`. It must be one
-    /// that scripts may be given: not a home, and nothing of metier's. Without it, each gets an empty one.
+    /// Sets the directory that scripts start in and may change when a model runs them with `run_skill_script`. It must not be a
+    /// home or belong to metier. Without it, each script gets an empty one.
     #[must_use]
     pub fn work_directory(mut self, path: impl Into<PathBuf>) -> Self {
         self.work = Some(path.into());
         self
     }
 
-    /// Runs scripts here; without this, in the local sandbox.
+    /// Runs scripts with this executor. The default is the local sandbox.
     #[must_use]
     pub fn executor(mut self, executor: impl Executor + Send + Sync + 'static) -> Self {
         self.executor = Some(Arc::new(executor));
         self
     }
 
-    /// Takes times and ids from this clock; without it, those of the machine.
+    /// Takes times and ids from this clock. The default is [`SystemClock`].
     #[must_use]
     pub fn clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Some(Arc::new(clock));
         self
     }
 
-    /// Called before [`SessionBuilder::open`] waits for another process that works in the same saved session.
+    /// Calls this before [`SessionBuilder::open`] waits for another process that uses the same saved session.
     #[must_use]
     pub fn when_busy(mut self, tell: impl FnOnce() + 'a) -> Self {
         self.when_busy = Some(Box::new(tell));
         self
     }
 
-    /// Begins a new session. Its journal is closed when it is dropped.
+    /// Starts a new session. Dropping it closes its journal.
     pub fn start(mut self) -> Result<Session, HostError> {
         let opened;
         let recorder = match self.recorder {
@@ -232,7 +232,7 @@ impl<'a> SessionBuilder<'a> {
         Ok(self.finish(session))
     }
 
-    /// Goes on with the saved session of the id, or begins one that can be gone on with; without an id, begins one that ends
+    /// Continues the saved session with the id, or starts one that can be continued. Without an id, starts a session that ends
     /// with [`HostSession::close`].
     pub fn open(mut self) -> Result<HostSession, HostError> {
         let (own, options, journal) = match self.recorder {
@@ -264,7 +264,7 @@ impl<'a> SessionBuilder<'a> {
         Ok(HostSession { session: self.finish(session), saved: Some(saved), journal, recorder: own })
     }
 
-    /// What a session is started with, for hosts that start sessions themselves.
+    /// The options of the session, for hosts that start sessions themselves.
     pub fn options(&mut self, recorder: &Recorder) -> Result<SessionOptions, HostError> {
         let (metier, environment, settings) =
             (self.metier, self.metier.environment(), self.metier.settings());
@@ -317,7 +317,7 @@ impl<'a> SessionBuilder<'a> {
     }
 }
 
-/// A session with its journal, which may be saved for another process: see [`SessionBuilder::open`]. Derefs to [`Session`].
+/// A session with its journal, which can be saved for another process: see [`SessionBuilder::open`]. Derefs to [`Session`].
 #[derive(Debug)]
 pub struct HostSession {
     session: Session,
@@ -342,8 +342,7 @@ impl DerefMut for HostSession {
 }
 
 impl HostSession {
-    /// Saves a session that has an id of the host's, ends any other, and closes the journal. What is returned is what a person
-    /// should know.
+    /// Saves the session if the host gave it an id, else ends it. Then closes the journal. Returns messages for the user.
     pub fn close(self) -> Result<Vec<String>, HostError> {
         let Self { session, saved, journal, recorder } = self;
         match saved {

@@ -1,4 +1,4 @@
-//! Settings: files, variables and overrides, the later ones winning, each value with where it came from.
+//! Settings: files, variables and overrides. Later ones win; each value has its origin.
 
 mod file;
 mod list;
@@ -31,7 +31,7 @@ use crate::policy::organisation_file;
 /// The settings file of a project.
 pub const PROJECT_FILE: &str = "metier.toml";
 
-/// Every file that metier obeys in a project. No script may change or make one.
+/// The files of a project that metier obeys. No script may change or create one.
 pub const OBEYED_FILES: [&str; 2] = [PROJECT_FILE, LOCK_FILE];
 
 /// Where `owner/repository` is, unless a setting says otherwise.
@@ -40,23 +40,23 @@ const GIT_HOST: &str = "https://github.com";
 /// A layer of the settings. Later ones win, except where the organisation fixes a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
-    /// `/etc/metier/config.toml`, for everybody on the machine.
+    /// `/etc/metier/config.toml`, for all users of the machine.
     System,
-    /// The person's file, or the one that `METIER_CONFIG` names.
+    /// The user's file, or the one that `METIER_CONFIG` names.
     Person,
     /// `metier.toml` of the project.
     Project,
     /// `METIER_*` variables.
     Variables,
-    /// What the host itself says: command-line flags, calls of the builder.
+    /// Values from the host itself: command-line flags, calls of the builder.
     Flags,
 }
 
-/// Where a value came from. Printed as `metier config` shows it.
+/// The origin of a value. It is printed as in `metier config`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SettingOrigin {
-    /// Nothing sets it.
+    /// The default: nothing sets it.
     Default,
     /// A settings file.
     File {
@@ -123,26 +123,26 @@ pub struct StateSetting {
     pub text: String,
     /// The state that it gives.
     pub state: State,
-    /// Where it was written.
+    /// Its origin.
     pub origin: SettingOrigin,
-    /// The line that it begins in, in a file.
+    /// Its line in the file.
     pub line: Option<usize>,
     matcher: StateRule,
 }
 
 impl StateSetting {
-    /// Where a person finds it, and what it says: `metier.toml:3 (name zoom)`.
+    /// Its place and its text, for messages: `metier.toml:3 (name zoom)`.
     pub fn place(&self) -> String {
         let line = self.line.map(|line| format!(":{line}")).unwrap_or_default();
         format!("{}{line} ({})", self.origin, self.text)
     }
 }
 
-/// What a host says instead of the settings: the flags of a command line, the calls of a builder.
+/// Values from the host that replace settings: flags of a command line, calls of a builder.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Overrides {
-    /// Skill roots, as `DIR` or `DIR:TIER`, instead of the usual ones and without the skills inside metier.
+    /// Skill roots, as `DIR` or `DIR:TIER`, instead of the default ones and of the skills inside metier.
     pub roots: Vec<String>,
     /// Which rules the skills of the catalog are checked against.
     pub profile: Option<Profile>,
@@ -154,46 +154,46 @@ pub struct Overrides {
     pub journal: Option<String>,
 }
 
-/// All settings that hold somewhere, each with where it came from.
+/// All settings that apply in an environment, each with its origin.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settings {
     /// The skill roots, in the order of their precedence within a tier and scope.
     pub roots: Vec<Setting<Root>>,
-    /// Every root that is named anywhere, also if a variable or an override took its place: scripts change none of them.
+    /// All roots that any layer names, also if a variable or an override replaces them. Scripts cannot change them.
     pub root_paths: Vec<PathBuf>,
-    /// Whether the usual roots are used.
+    /// Whether the default roots are used.
     pub usual_roots: Setting<bool>,
     /// Whether the skills inside metier are used.
     pub builtin: Setting<bool>,
-    /// Which rules the skills of the catalog are checked against. Where nothing else is set, what other agents load is loaded.
+    /// Which rules the skills of the catalog are checked against. The default loads every skill that other agents load.
     pub profile: Setting<Profile>,
-    /// Which tier wins.
+    /// Which tier wins if two skills have the same name.
     pub precedence: Setting<Precedence>,
-    /// Whether what was learned about skills is kept for the next time.
+    /// Whether an index and other caches are kept.
     pub index: Setting<bool>,
     /// How deep roots are searched.
     pub depth: Setting<usize>,
-    /// How many directory entries are looked at.
+    /// How many directory entries of a root are read.
     pub entries: Setting<usize>,
-    /// What the tools for models are called.
+    /// The names of the tools for models.
     pub tool_names: Setting<ToolNames>,
-    /// Where `owner/repository` is.
+    /// The git server of `owner/repository`.
     pub git_host: Setting<String>,
-    /// Rules about states, in layers: within one the last that matches decides.
+    /// Rules about states, in layers. Within a layer, the last matching rule decides.
     pub states: Vec<Vec<StateSetting>>,
-    /// What is recorded, and where.
+    /// What is recorded and where.
     pub recording: RecordingSettings,
-    /// What files say about the policy, the later ones winning.
+    /// The policies of files. Later ones win.
     pub policies: Vec<(PathBuf, PolicySettings)>,
-    /// The files that were looked for, and whether they exist.
+    /// The settings files that were looked for, and whether they exist.
     pub files: Vec<(PathBuf, bool)>,
-    /// What a person should know about how the settings were read.
+    /// Messages for the user about reading the settings.
     pub notes: Vec<String>,
 }
 
 impl Settings {
-    /// The settings where nothing is set.
+    /// The default settings.
     pub fn defaults(environment: &Environment) -> Self {
         let bounds = Bounds::default();
         Self {
@@ -216,7 +216,7 @@ impl Settings {
         }
     }
 
-    /// The settings that hold in an environment, with what the host itself says.
+    /// Reads the settings that apply in an environment, with the overrides of the host.
     pub fn read(environment: &Environment, overrides: &Overrides) -> Result<Self, HostError> {
         let mut settings = Self::defaults(environment);
         let organisation = organisation_file();
@@ -255,7 +255,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether the host itself named a root, which must then exist.
+    /// Whether an override names this root. Such a root must exist.
     pub fn is_named_root(&self, path: &Path) -> bool {
         self.roots.iter().any(|root| root.origin.layer() == Some(Layer::Flags) && root.value.path == path)
     }
@@ -276,12 +276,12 @@ impl Settings {
         bounds
     }
 
-    /// The profile that a skill must keep to be handed to an agent: the standard one, unless another is asked for.
+    /// The profile that a skill must satisfy to be mounted: standard, unless another one is set.
     pub fn mount_profile(&self) -> Profile {
         if self.profile.origin == SettingOrigin::Default { Profile::Standard } else { self.profile.value }
     }
 
-    /// The rule that gave a skill its state; none where the skill itself asks for it, or nothing does.
+    /// The rule that gave a skill its state; `None` if the state comes from the skill itself or is the default.
     pub fn rule_of(&self, entry: &Entry) -> Option<&StateSetting> {
         let paths = [entry.path(), entry.real_path()];
         let matching = |rule: &&StateSetting| rule.matcher.matches(entry.name(), entry.tier(), &paths);
@@ -327,7 +327,7 @@ impl Settings {
         let (file, mut roots) = match loaded {
             // A stranger's mistakes must not keep the person from working.
             Err(error) if !is_trusted => {
-                self.notes.push(format!("passing over {}: {}", path.display(), chain(&error)));
+                self.notes.push(format!("ignoring {}: {}", path.display(), chain(&error)));
                 return Ok(());
             }
             other => match other? {
@@ -429,8 +429,8 @@ impl Settings {
         let ours = environment.variables().iter().map(|(name, _)| name.as_str());
         for name in ours.filter(|name| name.starts_with("METIER_") && !known.contains(name)) {
             let near = nearest_names(name, known.iter().copied());
-            let what = did_you_mean(&near, &format!("it knows {}", known.join(", ")));
-            self.notes.push(format!("the variable `{name}` means nothing to metier{what}"));
+            let what = did_you_mean(&near, &format!("supported: {}", known.join(", ")));
+            self.notes.push(format!("unknown variable `{name}`{what}"));
         }
         if let Some(roots) = environment.variable("METIER_ROOTS") {
             let roots: Vec<Root> = roots

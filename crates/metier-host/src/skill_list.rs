@@ -9,7 +9,7 @@ use crate::catalog::HostCatalog;
 #[cfg(feature = "search")]
 use crate::error::HostError;
 
-/// Writes the list of skills for a model's prompt: see [`HostCatalog::skill_list`].
+/// Options for the skill list of a model's prompt: see [`HostCatalog::skill_list`].
 #[derive(Debug)]
 pub struct SkillListBuilder<'a> {
     catalog: &'a HostCatalog,
@@ -23,28 +23,28 @@ impl<'a> SkillListBuilder<'a> {
         Self { catalog, budget: None, task: None, format: ListFormat::Xml }
     }
 
-    /// At most so many tokens: descriptions are shortened, then the least relevant skills left out.
+    /// Sets the maximum number of tokens. Descriptions are shortened first, then the least relevant skills are left out.
     #[must_use]
     pub const fn budget(mut self, tokens: usize) -> Self {
         self.budget = Some(tokens);
         self
     }
 
-    /// What the prompt is for: with the feature `search`, the skills that fit come first.
+    /// Sets the task of the prompt. With the feature `search`, the most relevant skills come first.
     #[must_use]
     pub fn task(mut self, task: &str) -> Self {
         self.task = Some(task.to_owned());
         self
     }
 
-    /// How to write the list; XML unless said.
+    /// Sets the format. The default is XML.
     #[must_use]
     pub const fn format(mut self, format: ListFormat) -> Self {
         self.format = format;
         self
     }
 
-    /// The list. Skills are loaded by their names; where the index for searching cannot be opened, the order is by tier.
+    /// Renders the list. Skills are loaded by their names. If the search index cannot be opened, the order is by tier.
     pub fn render(self) -> RenderedList {
         let entries = self.catalog.ranked(self.task.as_deref());
         let listed: Vec<ListedSkill<'_>> = entries
@@ -92,8 +92,8 @@ impl HostCatalog {
         Ok(entries)
     }
 
-    /// Where a model finds the `SKILL.md` of a skill. Those inside metier are written out to the cache; `None` where there
-    /// is no cache directory.
+    /// The path of the `SKILL.md` of a skill, for a model. Skills inside metier are written to the cache; `None` without a cache
+    /// directory.
     pub fn skill_md(&self, entry: &Entry) -> Option<PathBuf> {
         let directory = match entry.builtin() {
             Some(builtin) => {

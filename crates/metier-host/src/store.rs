@@ -1,19 +1,20 @@
-//! Installing skills: where, by whose keys, and recorded.
+//! Installing skills: the store, trusted keys, and records.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io;
 use std::ops::{ControlFlow, Deref};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use metier_catalog::LOCK_FILE;
 use metier_journal::{CheckReport, Event, JournalAddress, JournalError, JournalReader, RecordContext};
 use metier_skill::Digest;
 use metier_store::{
-    ChangeKind, FetchContext, InstallOptions, PlannedChange, SkillSource, Store, StoreError, TrustFile,
-    VerifiedSkill, parse_source,
+    ChangeKind, FetchContext, InstallOptions, PlannedChange, SkillSource, Store, StoreError, SweepReport,
+    TrustFile, VerifiedSkill, parse_source,
 };
 
-use crate::environment::{Environment, now};
+use crate::environment::{Environment, SystemClock, now};
 use crate::error::HostError;
 use crate::host::Metier;
 use crate::recording::Recorder;
@@ -22,7 +23,10 @@ use crate::settings::read_bounded;
 /// The file with the keys whose signatures count, in a directory of settings.
 const KEYS: &str = "trusted-keys.toml";
 
-/// Where skills are installed, with the host that it belongs to. Derefs to [`Store`].
+/// How long [`HostStore::collect_garbage`] waits for other processes that change the store.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The store of installed skills, with its host. Derefs to [`Store`].
 #[derive(Debug)]
 pub struct HostStore {
     store: Store,
@@ -38,14 +42,14 @@ impl Deref for HostStore {
 }
 
 impl Metier {
-    /// Where skills are installed; an error without a home.
+    /// The store of installed skills; an error without a home directory.
     pub fn store(&self) -> Result<HostStore, HostError> {
         let purpose = "to install skills in";
         let none = HostError::NoHome { purpose, variables: "HOME or XDG_DATA_HOME" };
         Ok(HostStore { store: self.installed().ok_or(none)?, metier: self.clone() })
     }
 
-    /// The keys whose signatures count: the organisation's and the person's.
+    /// The trusted keys: the organisation's and the user's.
     pub fn trusted_keys(&self) -> Result<TrustFile, HostError> {
         let own = self.environment().config_directory();
         let directories = [Some(Environment::system_directory().to_owned()), own];
@@ -70,7 +74,7 @@ impl HostStore {
         &self.metier
     }
 
-    /// How skills are installed here: at this time, by this account, with the keys that are trusted.
+    /// The options for installing: the current time, this account and the trusted keys.
     pub fn install_options(&self) -> Result<InstallOptions, HostError> {
         let mut options = self.plain_options();
         options.trust = self.metier.trusted_keys()?;
@@ -78,28 +82,28 @@ impl HostStore {
         Ok(options)
     }
 
-    /// The same for removing, which needs no keys.
+    /// The options for removing, which needs no keys.
     pub fn plain_options(&self) -> InstallOptions {
         InstallOptions::new(now().to_string())
     }
 
-    /// What sources are fetched with: the program `git`.
+    /// The context for fetching sources: the program `git`.
     pub fn fetching(&self) -> FetchContext<'static> {
         let git = self.metier.environment().program("git".as_ref());
         FetchContext::new(git.unwrap_or_else(|| "git".into()))
     }
 
-    /// Where relative paths begin.
+    /// The directory that relative paths begin at.
     pub fn working(&self) -> PathBuf {
         self.metier.environment().working.clone().unwrap_or_else(|| "/".into())
     }
 
-    /// A source as a person writes it: a directory, an archive, `owner/repository` or an address.
+    /// Parses a source: a directory, an archive, `owner/repository` or a URL.
     pub fn source(&self, text: &str) -> Result<Box<dyn SkillSource>, HostError> {
         Ok(parse_source(text, &self.working(), &self.metier.settings().git_host.value)?)
     }
 
-    /// The lock file that is meant: the one that is named, or where `metier.lock` does not exist here, that of the project.
+    /// Finds the lock file: the named one, or the `metier.lock` of the project if there is none here.
     pub fn lock_file(&self, path: &Path) -> PathBuf {
         let path = self.metier.environment().absolute(path);
         if path.exists() || path.file_name().is_none_or(|name| name != LOCK_FILE) {
@@ -113,7 +117,7 @@ impl HostStore {
             .unwrap_or(path)
     }
 
-    /// Records what was installed and removed. What is returned is what a person should know.
+    /// Records installed and removed skills. Returns messages for the user.
     pub fn record(&self, changes: &[PlannedChange], recorder: Recorder) -> Result<Vec<String>, HostError> {
         for event in events(changes) {
             recorder.record(&RecordContext::default(), &event).map_err(|error| match error {
@@ -124,7 +128,7 @@ impl HostStore {
         Ok(recorder.close())
     }
 
-    /// What is to be recorded where a skill was not installed because of what it is.
+    /// The record for a skill that was not installed because a check failed.
     pub fn failed_check(error: &StoreError) -> Option<CheckReport> {
         let (name, check) = match error {
             StoreError::NotAsLocked { name, .. } => (name, "lock"),
@@ -143,7 +147,7 @@ impl HostStore {
         })
     }
 
-    /// What is to be recorded of installed skills that are not what was installed.
+    /// The records for installed skills that have changed since.
     pub fn failed_verifications(verified: &[VerifiedSkill]) -> Vec<CheckReport> {
         let failed = verified.iter().filter(|skill| !skill.differences.is_empty()).map(|skill| CheckReport {
             name: skill.name.clone(),
@@ -155,7 +159,7 @@ impl HostStore {
         failed.collect()
     }
 
-    /// Records checks that failed. What is returned is what a person should know.
+    /// Records failed checks. Returns messages for the user.
     pub fn record_failed(&self, findings: Vec<CheckReport>) -> Result<Vec<String>, HostError> {
         if findings.is_empty() {
             return Ok(Vec::new());
@@ -167,9 +171,23 @@ impl HostStore {
         Ok(recorder.close())
     }
 
+    /// Removes what neither an installed skill nor a record refers to. With `dry_run`, it only reports that. The notes name
+    /// archives of the journal that were not found.
+    pub fn collect_garbage(&self, dry_run: bool) -> Result<(SweepReport, Vec<String>), HostError> {
+        let (kept, missing) = self.referred_digests()?;
+        let note = |archive: &PathBuf| {
+            format!(
+                "note: the archive {} was not found; skills that only its records mention are not kept",
+                archive.display()
+            )
+        };
+        let swept = self.sweep(&kept, SystemClock::time(), dry_run, PATIENCE)?;
+        Ok((swept, missing.iter().map(note).collect()))
+    }
+
     /// Every digest that the journal and its archives mention: what is needed to replay them. The second list has archives
     /// that are not where they were written.
-    pub fn referred_digests(&self) -> Result<(HashSet<Digest>, Vec<PathBuf>), HostError> {
+    fn referred_digests(&self) -> Result<(HashSet<Digest>, Vec<PathBuf>), HostError> {
         let (mut digests, mut missing, mut seen) = (HashSet::new(), Vec::new(), HashSet::new());
         let mut open = vec![self.metier.journal_address()?];
         while let Some(address) = open.pop() {

@@ -1,4 +1,4 @@
-//! What may be a work directory: everything that this person's settings say is metier's is never given to a script.
+//! The rules for work directories of scripts: the homes and everything that belongs to metier are never given to a script.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub enum UsualWork {
 }
 
 impl Metier {
-    /// What runs scripts here: the local sandbox, which notes its runs so that what a killed one left is found.
+    /// The executor for scripts: the local sandbox. It takes notes of its runs, so that files of a killed run are found.
     pub fn executor(&self) -> Local {
         let local = self.environment().launcher().map_or_else(Local::new, Local::with_launcher);
         match self.environment().run_notes() {
@@ -30,13 +30,13 @@ impl Metier {
         }
     }
 
-    /// What no script changes: the homes, and everything of metier's, as the settings have it.
+    /// The paths that no script may change: the homes and everything that belongs to metier.
     pub fn reserved_paths(&self) -> ReservedPaths {
         reserved(self.environment(), self.settings())
     }
 
-    /// Opens a directory for scripts to work in. Links in the path are an error unless they are to be followed; the rules
-    /// hold for what they lead to.
+    /// Opens a directory for scripts to work in. Symlinks in the path are an error unless `follow_links` is set; the rules then
+    /// apply to the target.
     pub fn work_directory(
         &self,
         path: &Path,
@@ -51,7 +51,7 @@ impl Metier {
         }
     }
 
-    /// The working directory, if scripts may be given it.
+    /// Opens the working directory, if scripts may work in it.
     pub fn work_here(&self, reserved: &ReservedPaths) -> Result<WorkDirectory, SandboxError> {
         WorkDirectory::open(self.environment().working.as_deref().unwrap_or(Path::new(".")), reserved)
     }

@@ -86,12 +86,31 @@ fn a_project_does_not_say_what_is_recorded_unless_the_person_names_its_file() {
     place.write("project/metier.toml", "journal = \"own.db\"\n");
     let read = settings(&environment);
     assert_eq!(read.recording.journal.origin, SettingOrigin::Default);
-    assert!(read.notes.iter().any(|note| note.contains("a project cannot say")), "{:?}", read.notes);
+    assert!(read.notes.iter().any(|note| note.contains("a project cannot set")), "{:?}", read.notes);
     let environment = environment.with_variable("METIER_CONFIG", "metier.toml");
     let read = settings(&environment);
     let own = JournalAddress::file(place.base.join("project/own.db"));
     assert_eq!(read.recording.journal.value, Some(own));
     assert_eq!(read.notes, Vec::<String>::new());
+}
+
+#[cfg(feature = "home")]
+#[test]
+fn skills_are_linked_into_the_home_of_the_user_and_unlinked() {
+    use metier_home::Agent;
+
+    let place = Place::new();
+    let metier = Metier::builder().root("skills").environment(place.environment()).build().unwrap();
+    let catalog = metier.catalog().unwrap();
+    let mounts = catalog.mounts_to_remove(&["pdf".to_owned()]).unwrap();
+    let link = place.base.join("home").join(Agent::Goose.skills_directory()).join("pdf");
+    for is_new in [true, false] {
+        let change = catalog.link(Agent::Goose, &mounts, false).unwrap();
+        assert_eq!((change.links.len(), change.links[0].is_new, &change.links[0].link), (1, is_new, &link));
+        assert!(link.join("SKILL.md").is_file());
+    }
+    assert!(catalog.unlink(Agent::Goose, &mounts).unwrap().links[0].is_new);
+    assert!(link.symlink_metadata().is_err() && place.base.join("project/skills/pdf/SKILL.md").is_file());
 }
 
 #[test]

@@ -1,11 +1,9 @@
 //! `metier gc`: what the store has that nobody needs any more.
 
-use std::time::Duration;
-
-use metier_host::SystemClock;
 use serde_json::json;
 
 use crate::exit::Exit;
+use crate::host::tell;
 use crate::installing::store;
 use crate::output::Output;
 use crate::table::counted;
@@ -28,19 +26,10 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// How long another process is waited for.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let store = store()?;
-    let (kept, missing) = store.referred_digests()?;
-    for archive in missing {
-        output.note(format_args!(
-            "note: the archive {} was not found; skills that only its records mention are not kept",
-            archive.display()
-        ))?;
-    }
-    let swept = store.sweep(&kept, SystemClock::time(), args.dry_run, PATIENCE)?;
+    let (swept, notes) = store.collect_garbage(args.dry_run)?;
+    tell(&notes, output)?;
     if args.json {
         output.json(&json!({ "dry_run": args.dry_run, "trees": swept.trees, "objects": swept.objects, "bytes": swept.bytes, "young": swept.young }))?;
     } else {

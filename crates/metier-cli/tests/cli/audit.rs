@@ -246,7 +246,7 @@ fn a_project_cannot_move_the_journal() {
     assert_eq!(run(&place, &["trust", "."]).0, Some(0));
     let (_, out, err) = run(&place, &["config"]);
     assert!(out.contains("me/.local/state/metier/journal.db"), "{out}");
-    assert!(err.contains("a project cannot say what is recorded where"), "{err}");
+    assert!(err.contains("a project cannot set what is recorded"), "{err}");
     place.write("me/.config/metier/config.toml", "journal = \"mine.db\"\ndurability = \"batched\"\n");
     let (_, out, _) = run(&place, &["config"]);
     assert!(out.contains("me/.config/metier/mine.db") && out.contains("batched"), "{out}");

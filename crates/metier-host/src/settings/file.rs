@@ -174,8 +174,8 @@ pub(crate) fn read_bounded(path: &Path) -> io::Result<String> {
     read_regular(path, MOST)
 }
 
-/// Reads a file of at most so many bytes that metier finds by itself. A pipe in its place is an error: it may never end. Devices such as
-/// `/dev/null` are read.
+/// Reads a file of at most `most` bytes that was not named by the user. A pipe in its place is an error, because it may never end.
+/// Devices such as `/dev/null` are read.
 pub fn read_regular(path: &Path, most: u64) -> io::Result<String> {
     let at_once = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = fs::File::options().read(true).custom_flags(at_once).open(path)?;
@@ -186,7 +186,7 @@ pub fn read_regular(path: &Path, most: u64) -> io::Result<String> {
     Err(io::Error::other("it is not a regular file"))
 }
 
-/// Reads a small file that the person names, which may be a pipe.
+/// Reads a small file that the user named. It may be a pipe.
 pub fn read_named(path: &Path) -> io::Result<String> {
     read_to(MOST, fs::File::open(path)?)
 }

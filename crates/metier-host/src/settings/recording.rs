@@ -12,7 +12,7 @@ use super::{Layer, Overrides, Setting, SettingOrigin};
 use crate::environment::Environment;
 use crate::error::HostError;
 
-/// What is recorded, and where.
+/// What is recorded and where.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordingSettings {
@@ -20,7 +20,7 @@ pub struct RecordingSettings {
     pub journal: Setting<Option<JournalAddress>>,
     /// When a record is on the disk.
     pub durability: Setting<Durability>,
-    /// Whether texts are recorded, or their digests only.
+    /// Whether texts are recorded, or only their digests.
     pub texts: Setting<bool>,
     /// Whether every skill that is used is kept by its digest.
     pub keep_skills: Setting<bool>,
@@ -75,10 +75,10 @@ impl ArchiveSetting {
 pub struct TelemetryTable {
     /// The address of the collector.
     pub endpoint: String,
-    /// Headers that are sent along.
+    /// Additional headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// What metier is called there.
+    /// The service name.
     pub service: Option<String>,
 }
 
@@ -130,7 +130,7 @@ impl RecordingSettings {
         if layer == Layer::Project {
             let path = path.display();
             return Ok(Some(format!(
-                "{path}: a project cannot say what is recorded where; passing over that"
+                "{path}: a project cannot set what is recorded or where; ignoring these settings"
             )));
         }
         let origin = SettingOrigin::File { layer, path: path.to_owned() };
@@ -148,7 +148,7 @@ impl RecordingSettings {
         set(&mut self.archive, archive.map(Some), &origin, "archive", &mut kept);
         let note = |kept: Vec<&str>| {
             let (path, kept) = (path.display(), kept.join("`, `"));
-            format!("{path}: `{kept}` is set for everybody on this machine; passing over that")
+            format!("{path}: the organisation sets `{kept}`; ignoring it here")
         };
         Ok((!kept.is_empty()).then(|| note(kept)))
     }
@@ -179,9 +179,8 @@ impl RecordingSettings {
             };
             set(&mut self.telemetry, Some(Some(table)), &SettingOrigin::Variable(name), name, &mut kept);
         }
-        Ok((!kept.is_empty()).then(|| {
-            format!("{} is set for everybody on this machine; the variable is passed over", kept.join(", "))
-        }))
+        Ok((!kept.is_empty())
+            .then(|| format!("{} is ignored: the organisation sets it for this machine", kept.join(", "))))
     }
 
     /// What the host says.
@@ -196,7 +195,7 @@ impl RecordingSettings {
         let mut kept = Vec::new();
         set(&mut self.journal, Some(Some(journal)), &SettingOrigin::Flag("--journal"), "journal", &mut kept);
         Ok((!kept.is_empty())
-            .then(|| "`journal` is set for everybody on this machine; the host's is passed over".to_owned()))
+            .then(|| "`--journal` is ignored: the organisation sets the journal for this machine".to_owned()))
     }
 
     /// What a person should know where telemetry is set and this program cannot send any.
