@@ -177,7 +177,7 @@ impl HostStore {
         let (kept, missing) = self.referred_digests()?;
         let note = |archive: &PathBuf| {
             format!(
-                "note: the archive {} was not found; skills that only its records mention are not kept",
+                "the archive {} was not found; skills that only its records mention are not kept",
                 archive.display()
             )
         };
