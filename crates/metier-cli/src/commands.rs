@@ -4,6 +4,7 @@ mod activate;
 mod approvals;
 mod approve;
 mod audit;
+mod complete;
 mod completions;
 mod config;
 mod digest;
@@ -80,10 +81,12 @@ pub(crate) enum Command {
     #[command(name = "ref")]
     Reference(reference::Args),
     Completions(completions::Args),
+    #[command(hide = true)]
+    Complete(complete::Args),
     Man(man::Args),
 }
 
-/// The one command that somebody waits for each time it starts.
+/// The command whose start a client waits for each time.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Serving {
     Serve(Box<serve::Args>),
@@ -137,6 +140,7 @@ pub(crate) fn run(command: Option<Command>, output: &mut Output) -> anyhow::Resu
         Command::Digest(args) => digest::run(&args, output),
         Command::Reference(args) => reference::run(&args, output),
         Command::Completions(args) => completions::run(&args, &mut Cli::command(), output),
+        Command::Complete(args) => complete::run(&args, Cli::command(), output),
         Command::Man(args) => man::run(&args, Cli::command(), output),
     }?;
     output.flush()?;

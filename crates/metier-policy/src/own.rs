@@ -78,6 +78,8 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("ref read-properties", CommandEffect::Reads),
     command("ref to-prompt", CommandEffect::Reads),
     command("completions", CommandEffect::Reads),
+    // The journal whose sessions it lists can be on a server.
+    command("complete", CommandEffect::Acts),
     command("man", CommandEffect::ReadsUnless(&["--out"])),
     command("help", CommandEffect::Reads),
 ];

@@ -60,7 +60,7 @@ fn one_version_is_told_everywhere() {
 fn every_shell_completes_every_command() {
     let place = Place::new();
     let commands = every_command(&place);
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+    for shell in ["elvish", "powershell"] {
         let output = place.run(&["completions", shell]);
         assert!(output.status.success());
         let script = String::from_utf8(output.stdout).unwrap();
@@ -68,16 +68,14 @@ fn every_shell_completes_every_command() {
             assert!(script.contains(word), "{shell} does not complete {word}");
         }
     }
-    // A shell that is here says what it would complete.
-    let script = "source <(\"$0\" completions bash) && COMP_WORDS=(metier $1) && COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) \\
-                  && _metier metier \"${COMP_WORDS[-1]}\" \"${COMP_WORDS[-2]}\" && echo \"${COMPREPLY[*]}\"";
-    for (typed, completed) in
-        [("vali", "validate"), ("validate --strict --fi", "--fix"), ("audit ver", "verify")]
-    {
-        let mut bash = std::process::Command::new("bash");
-        bash.args(["-c", script, env!("CARGO_BIN_EXE_metier"), typed]);
-        let output = bash.output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), completed, "{typed}: {output:?}");
+    // The scripts of the others ask metier.
+    for command in &commands {
+        let Some((last, before)) = command.split_last() else { continue };
+        let word = format!("--word={last}");
+        let before = before.iter().map(String::as_str);
+        let args: Vec<&str> = ["complete", &word, "--"].into_iter().chain(before).collect();
+        let text = String::from_utf8(place.run(&args).stdout).unwrap();
+        assert!(text.lines().any(|line| line.starts_with(&format!("{last}\t"))), "{command:?}: {text}");
     }
 }
 
