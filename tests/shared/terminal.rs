@@ -6,15 +6,32 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// Runs a command with both streams at a terminal of so many columns, without colours and with empty standard input. Returns what
-/// was on the screen, and how the command ended.
-pub(crate) fn at_terminal(mut command: Command, columns: usize) -> (String, ExitStatus) {
-    command.env("NO_COLOR", "1");
-    at_colour_terminal(command, columns)
+/// Runs a command with both streams at a terminal with this many columns, without colours and with empty standard input.
+/// Returns the screen's content and the exit status.
+pub(crate) fn at_terminal(command: Command, columns: usize) -> (String, ExitStatus) {
+    watched(command, columns, |_| ())
 }
 
-/// The same with the escape sequences that a terminal with colours gets.
-pub(crate) fn at_colour_terminal(mut command: Command, columns: usize) -> (String, ExitStatus) {
+/// Like [`at_terminal`]; `watch` gets everything that was shown so far, each time there is more.
+pub(crate) fn watched(
+    mut command: Command,
+    columns: usize,
+    watch: impl FnMut(&str) + Send + 'static,
+) -> (String, ExitStatus) {
+    command.env("NO_COLOR", "1");
+    shown(command, columns, watch)
+}
+
+/// Like [`at_terminal`], with the escape sequences that a terminal with colours gets.
+pub(crate) fn at_colour_terminal(command: Command, columns: usize) -> (String, ExitStatus) {
+    shown(command, columns, |_| ())
+}
+
+fn shown(
+    mut command: Command,
+    columns: usize,
+    mut watch: impl FnMut(&str) + Send + 'static,
+) -> (String, ExitStatus) {
     let mut terminal = File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
@@ -28,6 +45,7 @@ pub(crate) fn at_colour_terminal(mut command: Command, columns: usize) -> (Strin
         // Reading fails once the other end is closed.
         while let Ok(count @ 1..) = terminal.read(&mut part) {
             seen.extend_from_slice(&part[..count]);
+            watch(&String::from_utf8_lossy(&seen));
         }
         seen
     });

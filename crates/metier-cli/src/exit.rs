@@ -41,12 +41,12 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// An error that the user can mend by calling differently.
+/// Wrong use: calling the command differently fixes it.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct UsageError(pub(crate) String);
 
-/// What was asked for is not there.
+/// What was asked for does not exist.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct NotFoundError(pub(crate) String);
@@ -56,7 +56,7 @@ pub(crate) struct NotFoundError(pub(crate) String);
 #[error("{0}")]
 pub(crate) struct DeniedError(pub(crate) String);
 
-/// Prints an error with its causes and says what to exit with.
+/// Prints an error with its causes, and returns the exit code.
 pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     let text: Vec<String> = error.chain().map(ToString::to_string).collect();
     output.error(&text.join(": "));

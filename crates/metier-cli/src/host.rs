@@ -1,4 +1,4 @@
-//! The host that a command works with: what its flags say, and what it tells the person.
+//! The host that a command works with: its flags, and the notes that it prints.
 
 use clap::builder::NonEmptyStringValueParser;
 use metier_host::{Approve, HostCatalog, HostError, HostSession, Metier, Overrides};
@@ -8,29 +8,30 @@ use metier_skill::Profile;
 
 use crate::exit::UsageError;
 use crate::output::Output;
+use crate::progress::Progress;
 
-/// What the command line says about the catalog.
+/// Options that select and configure the catalog.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Flags {
-    /// Search DIR instead of the usual roots; TIER is builtin, org, user (if not given) or `third_party`.
+    /// Search DIR instead of the usual directories. TIER is builtin, org, user (the default) or `third_party`.
     /// Can be repeated
     #[arg(long, value_name = "DIR[:TIER]", help_heading = "Catalog")]
     root: Vec<String>,
 
-    /// Which rules skills must keep to be loaded: strict, standard or lenient (if not given), which loads what
+    /// Rules that skills must follow to be loaded: strict, standard or lenient. Lenient, the default, loads what
     /// Claude Code and Codex load
     #[arg(long = "profile", id = "catalog_profile", value_name = "PROFILE", value_parser = profile, help_heading = "Catalog")]
     profile: Option<Profile>,
 
-    /// The same as `--profile lenient`; `mount`, `link` and `run` then also take skills that other agents refuse
+    /// Same as `--profile lenient`. `mount`, `link` and `run` then also accept skills that other agents refuse
     #[arg(long, conflicts_with = "catalog_profile", help_heading = "Catalog")]
     lenient: bool,
 
-    /// Set the state of the skills whose name matches a glob: on, name-only, user-only or off. Can be repeated
+    /// Set the state of all skills whose name matches GLOB: on, name-only, user-only or off. Can be repeated
     #[arg(long, value_name = "GLOB=STATE", help_heading = "Catalog")]
     state: Vec<String>,
 
-    /// Read every skill, and leave the index as it is
+    /// Read every skill again, without using or writing the index
     #[arg(long, help_heading = "Catalog")]
     no_index: bool,
 }
@@ -55,12 +56,12 @@ impl Flags {
         overrides
     }
 
-    /// The host with these flags, without telling anything.
+    /// The host with these flags; its notes are not printed.
     pub(crate) fn open_silently(&self) -> Result<Metier, HostError> {
         Metier::builder().overrides(self.overrides()).build()
     }
 
-    /// The host with these flags.
+    /// The host with these flags; its notes are printed.
     pub(crate) fn open(&self, output: &mut Output) -> anyhow::Result<Metier> {
         let metier = self.open_silently()?;
         tell(&metier.settings().notes, output)?;
@@ -72,7 +73,7 @@ impl Flags {
         scan(&self.open(output)?, output)
     }
 
-    /// The same with a skill that is named by its name, id or path: every skill, and the id of that one.
+    /// The catalog and the id in it of the skill that is given by its name, id or path.
     pub(crate) fn find_with(
         &self,
         skill: &str,
@@ -86,27 +87,29 @@ impl Flags {
 
 /// Every skill that a host finds.
 pub(crate) fn scan(metier: &Metier, output: &mut Output) -> anyhow::Result<HostCatalog> {
+    let progress = Progress::begin(output, "looking for skills");
     let catalog = metier.catalog()?;
+    drop(progress);
     tell(catalog.notes(), output)?;
     Ok(catalog)
 }
 
-/// Tells notes of the host.
+/// Prints notes of the host.
 pub(crate) fn tell(notes: &[String], output: &mut Output) -> anyhow::Result<()> {
     Ok(notes.iter().try_for_each(|note| output.note(format_args!("note: {note}")))?)
 }
 
-/// Keeps what was learned for the next time. That it cannot be kept is not worth an error.
+/// Saves the index for the next time. Failing to save it is a note, not an error.
 pub(crate) fn save(catalog: &mut HostCatalog, output: &mut Output) -> anyhow::Result<()> {
     output.flush()?;
     if let Err(error) = catalog.save() {
         let error = anyhow::Error::new(error);
-        output.note(format_args!("note: the index was not kept: {error:#}"))?;
+        output.note(format_args!("note: the index could not be saved: {error:#}"))?;
     }
     Ok(())
 }
 
-/// The same when nothing else is left to do.
+/// Saves the index when the command has nothing else to do.
 pub(crate) fn finish(mut catalog: HostCatalog, output: &mut Output) -> anyhow::Result<()> {
     save(&mut catalog, output)?;
     // The process ends here. Dropping 10,000 skills one by one was measured at 3 to 5% of the CPU time of a command.
@@ -114,13 +117,13 @@ pub(crate) fn finish(mut catalog: HostCatalog, output: &mut Output) -> anyhow::R
     Ok(())
 }
 
-/// Says below a list of skills which of them are refused something.
+/// Prints, below a list of skills, which refusals of the person are stored for them.
 pub(crate) fn note_refusals(catalog: &HostCatalog, output: &mut Output) -> anyhow::Result<()> {
     let refusals = catalog.refusals();
     Ok(refusals.iter().try_for_each(|refused| output.note(format_args!("note: {}", refused.message)))?)
 }
 
-/// What of the network is meant: all of it, unless hosts are named.
+/// The part of the network that is meant: all of it, unless hosts are named.
 pub(crate) fn reach(network: bool, hosts: &[String]) -> Result<Option<Reach>, UsageError> {
     match (network, hosts) {
         (false, _) => Ok(None),
@@ -129,32 +132,32 @@ pub(crate) fn reach(network: bool, hosts: &[String]) -> Result<Option<Reach>, Us
     }
 }
 
-/// Which session.
+/// The session that a step belongs to.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct SessionArgs {
-    /// Go on with the session of this id, or begin one that can be gone on with; without it, a session for this step alone
+    /// Continue the session with this id, or start a resumable one. Without it, this step is a session of its own
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     session: Option<String>,
 }
 
 impl SessionArgs {
-    /// Takes up the session, or begins one; with the person at the terminal to ask, if there is one.
+    /// Continues the session or starts one. Questions go to the terminal, if one is attached.
     pub(crate) fn open(&self, catalog: &HostCatalog, output: &mut Output) -> anyhow::Result<HostSession> {
         let builder = catalog.metier().session().catalog(catalog.catalog());
         let builder = builder.actor("user").trigger(Trigger::User);
         let Some(id) = &self.session else {
             return Ok(builder.approver(Approve::ask_terminal()).open()?);
         };
-        // Where nothing can be told, waiting is all that is left.
+        // If the note cannot be printed, it still waits.
         let busy = || {
-            let note = format_args!("note: another command works in session `{id}`; waiting for it");
+            let note = format_args!("note: another command is using session `{id}`; waiting for it");
             let _ = output.note(note);
         };
         Ok(builder.id(id).approver(Approve::ask_terminal_in(id)).when_busy(busy).open()?)
     }
 }
 
-/// Puts the session aside for the next command, or ends it where there is none.
+/// Saves the session for the next command, or ends it if it cannot be resumed.
 pub(crate) fn close(session: HostSession, output: &mut Output) -> anyhow::Result<()> {
     tell(&session.close()?, output)
 }

@@ -1,9 +1,4 @@
-//! What the commands of the store have in common: how skills are installed, what became of them, and what takes a while.
-
-use std::io::{self, IsTerminal as _, Write as _};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
-use std::time::Duration;
+//! What the commands of the store have in common: options, results and exit codes.
 
 use metier_host::{HostStore, Metier, Recorder};
 use metier_journal::CheckReport;
@@ -22,31 +17,31 @@ use crate::table::{counted, one_line, pad, width_of};
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Installing {
-    /// How far to trust what is installed: user or `third_party`; else as far as whoever signed it, or not at all
+    /// Trust tier: user or `third_party` [default: the signer's tier, or `third_party` if unsigned]
     #[arg(long, value_name = "TIER")]
     tier: Option<Tier>,
 
-    /// What skills are held to: strict, standard or lenient; if not given, what the lock says of those that are in it, else standard
+    /// Profile that skills are checked against: strict, standard or lenient [default: the one in the lock, else standard]
     #[arg(long, value_name = "PROFILE", value_parser = crate::host::profile)]
     profile: Option<Profile>,
 
-    /// Install what the scan would stop; that you did is recorded
+    /// Install skills that the scan blocks; this is recorded
     #[arg(long)]
     accept_risk: bool,
 
-    /// Let a skill go back to what it was before, or to an older version
+    /// Allow a skill to go back to an earlier content or an older version
     #[arg(long)]
     allow_rollback: bool,
 
-    /// Take what a tag is now, also if it was another commit before
+    /// Allow a tag that points to another commit than before
     #[arg(long)]
     allow_moved_tag: bool,
 
-    /// Say what would change, and change nothing
+    /// Show what would change, without changing anything
     #[arg(long)]
     pub(crate) dry_run: bool,
 
-    /// Print what changed as JSON
+    /// Print the changes as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -67,12 +62,12 @@ pub(crate) fn store() -> anyhow::Result<HostStore> {
     Ok(Metier::open()?.store()?)
 }
 
-/// The journal that is added to; nothing is done that cannot be recorded.
+/// The journal that changes are recorded in; opened first, so that nothing is done that cannot be recorded.
 pub(crate) fn recorder(store: &HostStore, dry_run: bool) -> anyhow::Result<Option<Recorder>> {
     Ok((!dry_run).then(|| store.metier().recorder()).transpose()?)
 }
 
-/// Records what was done, and says it.
+/// Records and prints the changes.
 pub(crate) fn finish(
     outcome: &Installation,
     store: &HostStore,
@@ -91,20 +86,20 @@ pub(crate) fn finish(
     Ok(Exit::Done)
 }
 
-/// Says what a person should know.
+/// Prints the notes of an installation.
 pub(crate) fn notes(outcome: &Installation, output: &mut Output) -> anyhow::Result<()> {
     Ok(outcome.notes.iter().try_for_each(|note| output.note(format_args!("note: {note}")))?)
 }
 
-/// Records checks that failed. What they found is told in any case.
+/// Records failed checks. Their findings are printed in any case.
 pub(crate) fn record_failed(store: &HostStore, findings: Vec<CheckReport>, output: &mut Output) {
     let recorded = store.record_failed(findings).map_err(Into::into).and_then(|notes| tell(&notes, output));
     if let Err(error) = recorded {
-        output.error(&format!("what was found could not be recorded: {error:#}"));
+        output.error(&format!("the findings could not be recorded: {error:#}"));
     }
 }
 
-/// Hands a result on. Where a skill was not installed because of what it is, that is recorded first.
+/// Returns the result. If a skill failed a check, that is recorded first.
 pub(crate) fn checked(
     result: Result<Installation, StoreError>,
     store: &HostStore,
@@ -118,7 +113,7 @@ pub(crate) fn checked(
     Ok(result?)
 }
 
-/// Records what was done.
+/// Records the changes.
 pub(crate) fn record(
     changes: &[PlannedChange],
     store: &HostStore,
@@ -140,18 +135,18 @@ pub(crate) fn print(changes: &[PlannedChange], output: &mut Output) -> anyhow::R
     let versions = skills().filter_map(|skill| skill.version.as_deref()).map(width_of).max().unwrap_or(0);
     for change in changes.iter().filter(is_shown) {
         let word = match change.kind {
-            ChangeKind::Installed => "new",
-            ChangeKind::Changed => "changed",
-            ChangeKind::Removed => "removed",
-            ChangeKind::Repaired => "repaired",
-            _ => "same",
+            ChangeKind::Installed => output.colored("new     ", true),
+            ChangeKind::Changed => output.warning("changed "),
+            ChangeKind::Removed => output.warning("removed "),
+            ChangeKind::Repaired => output.colored("repaired", true),
+            _ => "same    ".to_owned(),
         };
         // What is the same stays as it was installed, wherever it was offered from now.
         let kept = change.before.as_ref().filter(|_| change.kind == ChangeKind::Unchanged);
         let skill = kept.or(change.after.as_ref()).or(change.before.as_ref());
         let text = skill.map(|skill| described(skill, versions)).unwrap_or_default();
-        let line = format!("{}  {}  {text}", pad(word, 8), pad(&change.name, columns));
-        output.whole(line.trim_end())?;
+        let line = format!("{word}  {}  {text}", pad(&change.name, columns));
+        output.line(line.trim_end())?;
         for file in change.files.iter().filter(|_| change.kind == ChangeKind::Changed) {
             output.line(format_args!("          {}", one_line(file)))?;
         }
@@ -163,9 +158,9 @@ pub(crate) fn print(changes: &[PlannedChange], output: &mut Output) -> anyhow::R
             .as_ref()
             .filter(|scan| scan.verdict != "clean" && change.kind != ChangeKind::Unchanged)
         {
-            let accepted = if scan.is_accepted { ", and was accepted" } else { "" };
+            let accepted = if scan.is_accepted { " (accepted)" } else { "" };
             output.line(format_args!(
-                "          the scan says {}{accepted}: {}",
+                "          scan: {}{accepted}: {}",
                 scan.verdict,
                 scan.rules.join(", ")
             ))?;
@@ -174,7 +169,7 @@ pub(crate) fn print(changes: &[PlannedChange], output: &mut Output) -> anyhow::R
     Ok(())
 }
 
-/// A skill in columns, of which that of the versions is so wide.
+/// A skill in columns; `versions` is the width of the column of versions.
 fn described(skill: &LockedSkill, versions: usize) -> String {
     let version = if versions == 0 {
         String::new()
@@ -185,23 +180,25 @@ fn described(skill: &LockedSkill, versions: usize) -> String {
     format!("{version}{tier}  {}  {}", &digest[..19], skill.origin())
 }
 
-/// What is different that is no file.
+/// Differences of version, signer and tier.
 fn tell_differences(before: &LockedSkill, after: &LockedSkill, output: &mut Output) -> anyhow::Result<()> {
-    let of = |text: &Option<String>| text.clone().unwrap_or_else(|| "nobody".to_owned());
+    let signer = |text: &Option<String>| {
+        text.as_ref().map_or_else(|| "unsigned".to_owned(), |signer| format!("signed by {signer}"))
+    };
     if let (Some(old), Some(new)) = (&before.version, &after.version)
         && old != new
     {
-        output.line(format_args!("          version {new}, before {old}"))?;
+        output.line(format_args!("          version {new} (before: {old})"))?;
     }
     if before.signer != after.signer {
         output.line(format_args!(
-            "          signed by {}, before by {}",
-            of(&after.signer),
-            of(&before.signer)
+            "          {} (before: {})",
+            signer(&after.signer),
+            signer(&before.signer)
         ))?;
     }
     if before.tier != after.tier {
-        output.line(format_args!("          trusted as {}, before as {}", after.tier, before.tier))?;
+        output.line(format_args!("          tier {} (before: {})", after.tier, before.tier))?;
     }
     Ok(())
 }
@@ -213,7 +210,7 @@ pub(crate) fn sum(changes: &[PlannedChange], dry_run: bool) -> String {
         (ChangeKind::Changed, "changed"),
         (ChangeKind::Removed, "removed"),
         (ChangeKind::Repaired, "repaired"),
-        (ChangeKind::Unchanged, "as before"),
+        (ChangeKind::Unchanged, "unchanged"),
     ];
     let parts: Vec<String> = parts
         .iter()
@@ -221,7 +218,7 @@ pub(crate) fn sum(changes: &[PlannedChange], dry_run: bool) -> String {
         .map(|(kind, word)| format!("{} {word}", counted(count(*kind), "skill")))
         .collect();
     let parts = if parts.is_empty() { "nothing to do".to_owned() } else { parts.join(", ") };
-    if dry_run { format!("would be: {parts}") } else { parts }
+    if dry_run { format!("dry run, nothing was changed: {parts}") } else { parts }
 }
 
 /// How an error of the store ends a command.
@@ -253,72 +250,10 @@ pub(crate) const fn exit_of(error: &StoreError) -> Exit {
     }
 }
 
-/// The same for signatures: a key that cannot be used is for whoever calls to mend.
+/// How an error of a signature ends a command: a key that cannot be used is wrong use.
 pub(crate) const fn exit_of_signature(error: &SignatureError) -> Exit {
     match error {
         SignatureError::NotAKey | SignatureError::Encrypted | SignatureError::Passphrase => Exit::Usage,
         _ => Exit::Findings,
-    }
-}
-
-/// Says on a terminal what is being done, once that has taken a second.
-pub(crate) struct Progress {
-    shared: Arc<(Mutex<State>, Condvar)>,
-    thread: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct State {
-    text: String,
-    is_over: bool,
-}
-
-impl Progress {
-    pub(crate) fn begin(output: &Output) -> Self {
-        let shared: Arc<(Mutex<State>, Condvar)> = Arc::default();
-        let theirs = Arc::clone(&shared);
-        let is_wanted = io::stderr().is_terminal() && !output.is_quiet();
-        Self { shared, thread: is_wanted.then(|| thread::spawn(move || Self::show(&theirs))) }
-    }
-
-    /// What is being done now.
-    pub(crate) fn say(&self, text: &str) {
-        text.clone_into(&mut self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).text);
-    }
-
-    fn show(shared: &(Mutex<State>, Condvar)) {
-        let (state, told) = shared;
-        let mut waits = Duration::from_secs(1);
-        let mut shown = String::new();
-        loop {
-            let held = state.lock().unwrap_or_else(PoisonError::into_inner);
-            let (held, _) = told
-                .wait_timeout_while(held, waits, |state| !state.is_over)
-                .unwrap_or_else(PoisonError::into_inner);
-            let (text, is_over) = (held.text.clone(), held.is_over);
-            drop(held);
-            waits = Duration::from_millis(200);
-            if is_over || text != shown {
-                let line = if is_over { String::new() } else { format!("{}…", one_line(&text)) };
-                if !(is_over && shown.is_empty()) {
-                    // Whether anybody sees it is no matter.
-                    let _ = write!(io::stderr(), "\r\x1b[2K{line}").and_then(|()| io::stderr().flush());
-                }
-                shown = text;
-            }
-            if is_over {
-                return;
-            }
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.shared.0.lock().unwrap_or_else(PoisonError::into_inner).is_over = true;
-        self.shared.1.notify_all();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }

@@ -10,6 +10,7 @@ mod host;
 mod installing;
 mod mounting;
 mod output;
+mod progress;
 mod render;
 mod running;
 mod table;
@@ -26,7 +27,10 @@ use metier_skill::{is_invisible, visible_name};
 use crate::exit::Exit;
 use crate::output::{ColorChoice, Output, is_mark};
 
-/// The runtime for Agent Skills: folders with a SKILL.md that teach an AI agent a craft.
+/// Where help lists the options of every command: after the command's own.
+const LAST: usize = 900;
+
+/// The runtime for Agent Skills: folders with a SKILL.md that teach an AI agent how to do a task.
 #[derive(Debug, Parser)]
 #[command(name = "metier", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
@@ -34,26 +38,33 @@ Exit codes: 0 done, 1 findings, 2 wrong use, 3 denied by the policy, 4 not found
             5 something is missing or cannot be read or written, 70 a bug in metier
 
 Examples:
-  metier                            what is here, and what to do next
+  metier                            show what is here and what to do next
+  metier list                       list the skills that can be used here
+  metier search 'fill in a form'    find skills for a task
+  metier show pdf                   show what a skill says and what it costs
+  metier install acme/skills        install skills from a git repository
+  metier link claude pdf            make a skill visible to Claude Code
+  metier run claude pdf             run Claude Code with this skill and no other
   metier new code-review            start a skill
-  metier validate                   check every skill below this directory
-  metier validate --fix skills/     and mend what has one obvious fix
-  metier list                       every skill that can be used here
-  metier search 'fill in a form'    the skills that fit
-  metier show code-review           what a skill says and what it costs
-  metier activate code-review       its instructions, as a model is given them
-  metier exec pdf scripts/fill.py   a script of a skill, contained and recorded
-  metier run claude --skill pdf     an agent with this skill and no other
-  metier sandbox run -- ls -la      a command in the sandbox that scripts run in
-  metier audit log                  what was recorded
-  metier audit verify               whether it still is what was recorded")]
+  metier validate --fix skills/     check skills and fix what can be fixed automatically
+  metier exec pdf scripts/fill.py   run a script of a skill in the sandbox
+  metier audit log                  show what was recorded
+  metier audit verify               check that no record was changed
+  metier doctor                     check whether metier works here")]
 struct Cli {
-    /// Print results and errors only: no summaries, no hints
-    #[arg(long, short, global = true)]
+    /// Print only results and errors: no summaries, no hints
+    #[arg(long, short, global = true, display_order = LAST)]
     quiet: bool,
 
     /// When to use colour: auto, always or never
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        hide_possible_values = true,
+        display_order = LAST
+    )]
     color: ColorChoice,
 
     #[command(subcommand)]
@@ -77,15 +88,15 @@ struct ServeCli {
 
 fn parse() -> Result<Cli, clap::Error> {
     let is_server = Environment::arguments().first().is_some_and(|first| first == "serve");
-    // What it does not understand is for the whole to explain.
+    // What this parser does not understand is parsed again by the full one, which explains it.
     if is_server && let Ok(ServeCli { quiet, color, command }) = ServeCli::try_parse() {
         return Ok(Cli { quiet, color, command: Some(command.into()) });
     }
     Cli::try_parse()
 }
 
-/// Prints what is wrong with the command line. It repeats words of it, which may come from elsewhere: what a terminal would obey, and what
-/// would begin a line of its own, is replaced before.
+/// Prints what is wrong with the command line. The message repeats its words, which may come from elsewhere: control characters and line
+/// feeds in them are replaced.
 fn explain(error: &clap::Error) -> io::Result<()> {
     let is_hidden = |c: char| is_invisible(c) || matches!(c, '\n' | '\t');
     let given = Environment::arguments();

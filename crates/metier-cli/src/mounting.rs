@@ -1,4 +1,4 @@
-//! The skills that a person wants mounted.
+//! The skills that a command mounts.
 
 use clap::ValueEnum;
 use metier_home::{Agent, MountOptions, MountedSkill, Rename};
@@ -14,15 +14,15 @@ use crate::table::counted;
 /// Which skills.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Chosen {
-    /// The skills: each its name, its id, its directory or its file; `SKILL=NAME` mounts it under another name
+    /// Skills: their names, ids, directories or files. `SKILL=NAME` mounts a skill under another name
     #[arg(value_name = "SKILL[=NAME]")]
     skills: Vec<String>,
 
-    /// The same as SKILL. Can be repeated
+    /// Same as SKILL. Can be repeated
     #[arg(long, value_name = "SKILL[=NAME]")]
     skill: Vec<String>,
 
-    /// Every skill that `metier list` shows and models may use
+    /// All skills that `metier list` shows and models may use
     #[arg(long, short, conflicts_with_all = ["skills", "skill"])]
     all: bool,
 
@@ -36,15 +36,15 @@ pub(crate) struct Given {
     #[command(flatten)]
     pub(crate) chosen: Chosen,
 
-    /// Let the copies be written to
+    /// Make the copies writable
     #[arg(long)]
     writable: bool,
 
-    /// Mount what is no valid skill, too
+    /// Also mount skills that are not valid
     #[arg(long)]
     no_validate: bool,
 
-    /// What a skill says that is mounted as something else
+    /// Name in the SKILL.md of a skill that is mounted under another name
     #[arg(long, value_name = "HOW", default_value = "rewrite")]
     rename: RenameArg,
 }
@@ -53,9 +53,9 @@ pub(crate) struct Given {
 enum RenameArg {
     /// The new name
     Rewrite,
-    /// What it said before
+    /// Keep its own name
     Verbatim,
-    /// It is not mounted
+    /// Refuse to mount it
     Reject,
 }
 
@@ -91,7 +91,7 @@ impl Chosen {
         if self.all || !self.named().is_empty() || self.catalog.has_roots() {
             return Ok(());
         }
-        let words = "no skills given; name some, use `--root DIR` for all of a directory, or `--all`";
+        let words = "no skills given; name them, or use `--root DIR` (all in a directory) or `--all`";
         Err(UsageError(words.to_owned()))
     }
 
@@ -103,7 +103,7 @@ impl Chosen {
     ) -> anyhow::Result<Vec<SkillMount>> {
         if self.named().is_empty() && self.catalog.has_roots() && skills.is_without_skills() {
             output.note(format_args!(
-                "note: there are no skills in what `--root` names; running without any"
+                "note: there are no skills in the directories of `--root`; running without skills"
             ))?;
             return Ok(Vec::new());
         }
@@ -142,13 +142,13 @@ pub(crate) fn agent(text: &str) -> Result<Agent, String> {
     Agent::find(text).ok_or_else(unknown)
 }
 
-/// Says what is not in the copies.
+/// Notes which files were not copied.
 pub(crate) fn note_skipped(mounted: &[MountedSkill], output: &mut Output) -> anyhow::Result<()> {
     for skill in mounted.iter().filter(|skill| !skill.skipped.is_empty()) {
         let paths: Vec<String> =
             skill.skipped.iter().take(5).map(|one| one.path.display().to_string()).collect();
-        let count = counted(skill.skipped.len(), "part");
-        output.note(format_args!("note: {count} of `{}` not copied: {}", skill.name, paths.join(", ")))?;
+        let count = counted(skill.skipped.len(), "file");
+        output.note(format_args!("note: skipped {count} of `{}`: {}", skill.name, paths.join(", ")))?;
     }
     Ok(())
 }

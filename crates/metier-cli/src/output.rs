@@ -108,6 +108,11 @@ impl Output {
         self.columns
     }
 
+    /// The width of the terminal that messages go to.
+    pub(crate) fn error_columns(&self) -> usize {
+        self.err_columns.unwrap_or(80)
+    }
+
     /// One line of a result. On a terminal a long one is wrapped between words.
     pub(crate) fn line(&mut self, line: impl Display) -> io::Result<()> {
         let line = clean_line(&line.to_string());
@@ -142,9 +147,12 @@ impl Output {
         }
     }
 
-    /// Lines that another library laid out and coloured, of text that was made harmless before.
+    /// Lines that another library laid out and coloured, of text that was made harmless before. Titles that are long for the
+    /// terminal are wrapped.
     pub(crate) fn laid_out(&mut self, text: &str) -> io::Result<()> {
-        writeln!(self.out, "{}", style::without_others(text))
+        let text = style::without_others(text);
+        let Some(columns) = self.columns else { return writeln!(self.out, "{text}") };
+        text.lines().try_for_each(|line| writeln!(self.out, "{}", style::wrapped_title(line, columns)))
     }
 
     /// Content, such as the instructions of a skill: as it is, but harmless on a terminal.

@@ -1,4 +1,4 @@
-//! What commands that run something have in common: what it is given, how it is ended, what is said of it.
+//! What commands that run a program have in common: its options, its end and the report about it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,22 +18,22 @@ use signal_hook::iterator::Signals;
 use crate::exit::{Exit, UsageError};
 use crate::output::{Output, clean};
 
-/// What a program is given.
+/// What a program gets.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GivenArgs {
-    /// What of the network it may reach: none, loopback (its own), proxy or host
+    /// Network access: none, loopback (its own), proxy or host
     #[arg(long, value_name = "WHICH", default_value = "loopback", hide_possible_values = true)]
     network: Which,
 
-    /// Where the proxy may connect to; `*.example.org:443` for all below it
+    /// Host that the proxy may connect to; `*.example.org:443` covers its subdomains. Can be repeated
     #[arg(long, value_name = "HOST:PORT")]
     allow_host: Vec<String>,
 
-    /// A variable to set
+    /// Set a variable. Can be repeated
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<OsString>,
 
-    /// Give it what metier reads from standard input
+    /// Pass standard input on to it
     #[arg(long)]
     stdin: bool,
 
@@ -72,7 +72,7 @@ impl GivenArgs {
     }
 
     pub(crate) fn variables(&self) -> Result<BTreeMap<String, String>, UsageError> {
-        let wrong = || UsageError("`--env` wants NAME=VALUE".into());
+        let wrong = || UsageError("`--env` needs NAME=VALUE".into());
         let each = self.env.iter().map(|variable| {
             let pair = variable.to_str().and_then(|text| text.split_once('='));
             let (name, value) = pair.filter(|(name, _)| !name.is_empty()).ok_or_else(wrong)?;
@@ -95,11 +95,11 @@ impl GivenArgs {
     }
 }
 
-/// Bounds; each ends the command.
+/// Limits. Reaching one ends the command.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Limits")]
 struct LimitArgs {
-    /// How long it may take [default: 120]
+    /// Time that it may take [default: 120]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     wall: Option<Duration>,
     /// CPU time of all its processes [default: 120]
@@ -108,38 +108,38 @@ struct LimitArgs {
     /// Memory of all its processes [default: 1G]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<u64>,
-    /// Processes and threads at a time [default: 256]
+    /// Processes and threads at the same time [default: 256]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     processes: Option<u64>,
-    /// One file [default: 1G]
+    /// Size of one file [default: 1G]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     file: Option<u64>,
-    /// All that it writes to disk [default: 1G]
+    /// Bytes written to disk [default: 1G]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     disk: Option<u64>,
     /// New files on the disk of the work directory [default: 100000]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     files: Option<u64>,
-    /// Its own /tmp, and its own /dev/shm [default: 256M]
+    /// Size of its /tmp and of its /dev/shm, each [default: 256M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     tmp: Option<u64>,
     /// Open files of one process, at least 16 [default: 1024]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(16..))]
     open_files: Option<u64>,
-    /// What it prints, on each stream [default: 4M]
+    /// Bytes printed on each output stream [default: 4M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     output: Option<u64>,
 }
 
-/// Longer than anybody waits, and short enough to be added to.
+/// Longer than any run, and short enough to be added to a time.
 const CENTURY: Duration = Duration::from_hours(24 * 36_500);
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let number: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
+    let number: f64 = text.parse().map_err(|_| "use a number of seconds".to_owned())?;
     Duration::try_from_secs_f64(number)
         .ok()
         .filter(|time| !time.is_zero() && *time < CENTURY)
-        .ok_or_else(|| "must be more than 0, and less than a century".into())
+        .ok_or_else(|| "use a number of seconds that is greater than 0".into())
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -149,10 +149,10 @@ fn size(text: &str) -> Result<u64, String> {
         "K" | "KB" | "KIB" => 10,
         "M" | "MB" | "MIB" => 20,
         "G" | "GB" | "GIB" => 30,
-        _ => return Err("write a number of bytes, or one with K, M or G".into()),
+        _ => return Err("use a number of bytes, optionally with K, M or G".into()),
     };
     let number: u64 =
-        digits.parse().map_err(|_| "write a number of bytes, or one with K, M or G".to_owned())?;
+        digits.parse().map_err(|_| "use a number of bytes, optionally with K, M or G".to_owned())?;
     number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(|| "out of range".into())
 }
 
@@ -196,7 +196,7 @@ impl LimitArgs {
     }
 }
 
-/// Hands output on as it comes; on a terminal without what would change the terminal.
+/// Passes output on as it arrives; on a terminal without control characters.
 pub(crate) struct Through {
     is_silent: bool,
     is_cut: bool,
@@ -210,7 +210,7 @@ impl Through {
         Self { is_silent, is_cut: false, is_open_line: false, cancel }
     }
 
-    /// Says what there is to say of how it ended.
+    /// Reports how it ended.
     pub(crate) fn report(&self, run: &RunReport, output: &mut Output) -> io::Result<()> {
         // What metier says itself begins on a line of its own.
         if self.is_open_line && says_something(run) {
@@ -238,7 +238,7 @@ impl Sink for Through {
             Stream::Errors => write(&mut io::stderr().lock(), io::stderr().is_terminal()),
         };
         self.is_open_line = bytes.last() != Some(&b'\n');
-        // Whoever read it has gone, and nobody wants the rest.
+        // The reader has gone, and the rest is not wanted.
         if done.is_err() {
             self.is_cut = true;
             self.cancel.cancel();
@@ -255,7 +255,7 @@ fn says_something(run: &RunReport) -> bool {
 
 fn report(run: &RunReport, output: &mut Output) -> io::Result<()> {
     if let Ending::Limit(limit) = run.ending {
-        output.complaint(&format!("ended at a limit: {}", explain(limit)));
+        output.complaint(&format!("stopped at a limit: {}", explain(limit)));
     }
     if run.ending == Ending::Cancelled {
         output.complaint("interrupted");
@@ -276,14 +276,14 @@ fn report(run: &RunReport, output: &mut Output) -> io::Result<()> {
                 "`{path}` was {done}, which {obeyed_by} obeys: look at it before you use it"
             )),
             None => output.complaint(&format!(
-                "`{path}` was {done}, which {obeyed_by} obeys, and could NOT be moved away: remove it before you go on"
+                "`{path}` was {done}, which {obeyed_by} obeys, and could NOT be moved away: remove it before you continue"
             )),
         }
     }
     if run.facts.planted_left_out > 0 {
         let more = run.facts.planted_left_out;
         output.complaint(&format!(
-            "{more} more such files were created or changed; look for them before you go on"
+            "{more} more such files were created or changed; look for them before you continue"
         ));
     }
     for connection in &run.facts.connections {
@@ -306,10 +306,10 @@ const fn explain(limit: Limit) -> &'static str {
         Limit::Processes => "it started too many processes (`--processes`)",
         Limit::File => "it wrote too large a file (`--file`)",
         Limit::Disk => "it wrote too much to disk (`--disk`)",
-        Limit::Files => "it made too many files (`--files`)",
+        Limit::Files => "it created too many files (`--files`)",
         Limit::Tmp => "it filled its /tmp or /dev/shm (`--tmp`)",
         Limit::Output => "it printed too much (`--output`)",
-        _ => "one of its limits",
+        _ => "it reached one of its limits",
     }
 }
 

@@ -11,11 +11,11 @@ use crate::output::{Output, clean};
 /// Which directory a command works in.
 #[derive(Debug, clap::Args)]
 pub(crate) struct WorkArgs {
-    /// The directory it works in and may change [default: this directory]
+    /// Directory that it works in and may change [default: the current directory]
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
 
-    /// Follow links in the path of that directory; where they lead is shown
+    /// Follow links in the path of that directory, and print where they lead
     #[arg(long)]
     follow_links: bool,
 }
@@ -45,7 +45,7 @@ impl WorkArgs {
     }
 }
 
-/// Says which directory it is if that is not what was said.
+/// Prints the work directory if it is not the path that was given.
 pub(crate) fn note(
     work: &WorkDirectory,
     said: &Path,
@@ -59,13 +59,13 @@ pub(crate) fn note(
     Ok(())
 }
 
-/// An error about a link, with what to say instead.
+/// An error about a link, with the options that avoid it.
 pub(crate) fn advised(error: HostError) -> anyhow::Error {
     let HostError::Sandbox(SandboxError::Link { path, target }) = &error else { return error.into() };
     let Some(target) = target else { return UsageError(clean(&error.to_string())).into() };
     let (path, target) = (path.display(), target.display());
     let message = format!(
-        "`{path}` leads through a link to `{target}`; if you mean that directory, say `--work {target}` or `--follow-links`"
+        "`{path}` goes through a link to `{target}`; to use that directory, give `--work {target}` or `--follow-links`"
     );
     UsageError(clean(&message)).into()
 }

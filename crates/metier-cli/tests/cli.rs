@@ -8,6 +8,8 @@ mod archive;
 mod audit;
 #[path = "cli/catalog.rs"]
 mod catalog;
+#[path = "cli/complete.rs"]
+mod complete;
 mod docs;
 #[path = "cli/doctor.rs"]
 mod doctor;
@@ -25,6 +27,8 @@ mod policy;
 mod policy_files;
 #[path = "cli/printing.rs"]
 mod printing;
+#[path = "cli/progress.rs"]
+mod progress;
 #[path = "cli/prompt.rs"]
 mod prompt;
 #[path = "cli/races.rs"]

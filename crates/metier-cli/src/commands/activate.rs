@@ -1,4 +1,4 @@
-//! `metier activate`: a skill's instructions, as a model is given them.
+//! `metier activate`: a skill's instructions as a model gets them.
 
 use metier_journal::Trigger;
 
@@ -6,26 +6,26 @@ use crate::exit::Exit;
 use crate::host::{Flags, SessionArgs, close};
 use crate::output::{InSession, Output};
 
-/// Hand out a skill's instructions, as a model is given them, and record that
+/// Print a skill's instructions as a model gets them, and record it
 ///
-/// What is printed is what is on the disk now; its digest is in the journal. In a session that has the very same bytes
-/// already, a short note is printed instead.
+/// The content is read from the disk, and its digest is recorded in the journal. If the session already has the same
+/// content, a short note is printed instead.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier activate code-review
-  metier activate code-review --session work     and `read` and `exec` go on in it
+  metier activate code-review --session work     then `read` and `exec` with the same --session
   metier activate code-review --json")]
 pub(crate) struct Args {
-    /// The skill: its name, its id or its directory
+    /// Skill: its name, id or directory
     #[arg(value_name = "SKILL")]
     name: String,
 
-    /// Hand it out again where the session has it already
+    /// Print the instructions even if the session already has them
     #[arg(long)]
     force: bool,
 
-    /// Who asks for it: user, model or nested (another skill)
+    /// Who requests it: user, model or nested (another skill)
     #[arg(long, value_name = "WHO", default_value = "user", hide_possible_values = true)]
     trigger: Asker,
 
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     catalog: Flags,
 
-    /// Print the text with its digests and what it costs as JSON
+    /// Print the instructions, digests and token counts as JSON
     #[arg(long)]
     json: bool,
 }
@@ -68,7 +68,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.note(format_args!("note: {note}"))?;
     }
     if activation.changed_since_scan && !activation.already_active {
-        output.note(format_args!("note: `{}` changed while it was looked for", activation.name))?;
+        output.note(format_args!(
+            "note: `{}` changed after the scan; its present content is used",
+            activation.name
+        ))?;
     }
     if args.json {
         output.json(&InSession::new(&id, &activation))?;

@@ -1,4 +1,4 @@
-//! `metier approvals`: what a person has approved and refused.
+//! `metier approvals`: the stored approvals and refusals of a person.
 
 use metier_host::{Environment, Metier};
 use metier_session::StoredApproval;
@@ -8,9 +8,9 @@ use crate::commands::approve::until;
 use crate::exit::{Exit, NotFoundError};
 use crate::host::tell;
 use crate::output::Output;
-use crate::table::one_line;
+use crate::table::{one_line, pad};
 
-/// List what you have approved and refused, or take it back
+/// List your approvals and refusals, or revoke them
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -18,11 +18,11 @@ Examples:
   metier approvals --revoke 3f2a91c04b7d
   metier approvals --json | jq '.approvals[] | select(.granted)'")]
 pub(crate) struct Args {
-    /// Forget an answer, by the id that the list shows or the beginning of it. Can be repeated
+    /// Remove the answer with this id, or the beginning of one. Can be repeated
     #[arg(long, value_name = "ID")]
     revoke: Vec<String>,
 
-    /// Print them as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let (mut kept, problems) = store.list()?;
     for problem in &problems {
         output.note(format_args!(
-            "note: {} does not count as an answer: {}; look at it and remove it",
+            "note: {} is not a valid answer and is ignored: {}; look at it, then remove it",
             problem.path.display(),
             problem.reason
         ))?;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         let revoked: Vec<StoredApproval> = kept.extract_if(.., |kept| revoked.contains(&kept.id)).collect();
         let notes = Metier::open()?.revoke_approvals(&revoked)?;
         for revoked in &revoked {
-            output.note(format_args!("forgot {}", revoked.id))?;
+            output.note(format_args!("revoked {}", revoked.id))?;
         }
         tell(&notes, output)?;
     }
@@ -57,37 +57,38 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     if kept.is_empty() && args.revoke.is_empty() {
-        output.summary("nothing was approved or refused yet; `metier approve --help` says how")?;
+        output.summary("nothing was approved or refused yet; `metier approve --help` shows how")?;
     }
     if args.revoke.is_empty() {
         for kept in &kept {
-            output.line(row(kept))?;
+            output.line(row(kept, output))?;
         }
     }
     Ok(Exit::Done)
 }
 
-/// The id that begins with this text, if one does: nothing is revoked by half.
+/// The one id that begins with this text. Nothing is revoked unless all are found.
 fn meant(text: &str, kept: &[StoredApproval]) -> Result<String, NotFoundError> {
     let ids: Vec<&String> = kept.iter().map(|kept| &kept.id).filter(|id| id.starts_with(text)).collect();
     match ids.as_slice() {
         [id] if !text.is_empty() => Ok((*id).clone()),
         [] | [_] => Err(NotFoundError(format!(
-            "there is no approval `{text}`, so none was revoked; `metier approvals` lists them"
+            "no stored answer has the id `{text}`, so none was revoked; `metier approvals` lists them"
         ))),
         several => Err(NotFoundError(format!(
-            "`{text}` is the beginning of {} ids, so none was revoked; write more of it",
+            "{} ids begin with `{text}`, so none was revoked; give more of the id",
             several.len()
         ))),
     }
 }
 
 /// `ID  yes  NAME may run a script (PATH), until the skill changes  [digest]`
-fn row(StoredApproval { id, approval, .. }: &StoredApproval) -> String {
-    let answer = if approval.granted { "yes" } else { "no" };
+fn row(StoredApproval { id, approval, .. }: &StoredApproval, output: &Output) -> String {
+    let (answer, may) = if approval.granted { ("yes", "may") } else { ("no", "may not") };
     let script =
         approval.script.as_deref().map(|script| format!(" ({})", one_line(script))).unwrap_or_default();
     let (skill, verb, until) = (one_line(&approval.skill), approval.verb(), until(&approval.lifetime));
     let by = approval.by.as_deref().map(|by| format!("  by {}", one_line(by))).unwrap_or_default();
-    format!("{id}  {answer:<3}  {skill} may {verb}{script}, {until}  {}{by}", &approval.digest.hex()[..12])
+    let answer = output.colored(&pad(answer, 3), approval.granted);
+    format!("{id}  {answer}  {skill} {may} {verb}{script}, {until}  {}{by}", &approval.digest.hex()[..12])
 }

@@ -1,4 +1,4 @@
-//! `metier approve`: a person's yes or no, kept for the very bytes that it is about.
+//! `metier approve`: a person's yes or no, stored for one content of a skill.
 
 use clap::builder::NonEmptyStringValueParser;
 use metier_host::{TerminalApprover, now};
@@ -12,51 +12,51 @@ use crate::table::one_line;
 
 /// Approve what a skill may do, for its present content only
 ///
-/// The answer is bound to the digest of the whole skill, to the script and to the kind of access. A changed skill is
-/// asked about again. What your organisation forbids cannot be approved.
+/// The answer holds for this content of the skill, this script and this kind of access. If the skill changes, you are
+/// asked again. What your organisation forbids cannot be approved.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(after_help = "\
 Examples:
   metier approve pdf --script scripts/fill.py            until the skill changes
   metier approve pdf --script scripts/fill.py --once     for the next time only
-  metier approve pdf --script scripts/get.py --network   the whole network, apart from running
-  metier approve pdf --script scripts/get.py --network --allow-host pypi.org   that host alone
-  metier approve pdf --script scripts/get.py --refuse    never, until the skill changes
-  metier approvals                                       what was answered")]
+  metier approve pdf --script scripts/get.py --network   its network access (any host)
+  metier approve pdf --script scripts/get.py --network --allow-host pypi.org   one host
+  metier approve pdf --script scripts/get.py --refuse    store a refusal
+  metier approvals                                       list the answers")]
 pub(crate) struct Args {
-    /// The skill: its name, its id or its directory
+    /// Skill: its name, id or directory
     skill: String,
 
-    /// The script; without it, loading the skill is approved
+    /// Script, by its path in the skill. Without it, loading the skill is approved
     #[arg(long)]
     script: Option<String>,
 
-    /// Approve that the script reaches the network: all of it, unless hosts are named
+    /// Approve network access of the script: all hosts, unless `--allow-host` is given
     #[arg(long, requires = "script", conflicts_with = "destructive")]
     network: bool,
 
-    /// Only this host of the network; `*.example.org:443` for all below it. Can be repeated
+    /// Approve only this host; `*.example.org:443` covers its subdomains. Can be repeated
     #[arg(long, value_name = "HOST:PORT", requires = "network")]
     allow_host: Vec<String>,
 
-    /// Approve that the script does what cannot be undone
+    /// Approve actions of the script that cannot be undone
     #[arg(long, requires = "script")]
     destructive: bool,
 
-    /// Store a refusal, which holds even where nobody would be asked
+    /// Store a refusal, which also applies to what needs no approval
     #[arg(long)]
     refuse: bool,
 
-    /// For the next time only
+    /// Only for the next time
     #[arg(long, conflicts_with = "session")]
     once: bool,
 
-    /// As long as a session lasts
+    /// Only for this session
     #[arg(long, value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     session: Option<String>,
 
-    /// Approve without being asked
+    /// Approve without asking
     #[arg(long, short, conflicts_with = "refuse")]
     yes: bool,
 
@@ -131,7 +131,7 @@ impl Args {
         }
     }
 
-    /// What the person says, here or on the command line; nothing where they said no, which changes nothing.
+    /// The person's answer, typed here or given by an option; `None` for a typed no, which stores nothing.
     fn answer(&self, question: &Question<'_>, output: &mut Output) -> anyhow::Result<Option<Approval>> {
         let lifetime = self.lifetime();
         let answer = |granted: bool, how: &str| {
@@ -143,17 +143,17 @@ impl Args {
             return answer(!self.refuse, "command");
         }
         let Some(mut person) = TerminalApprover::attached(lifetime.clone(), None) else {
-            let message = "this needs an answer, and no terminal is attached";
-            return Err(DeniedError(format!("{message}; look at the skill, then say `--yes`")).into());
+            let message = "approving needs confirmation, and no terminal is attached";
+            return Err(DeniedError(format!("{message}; look at the skill, then use `--yes`")).into());
         };
         match person.ask(question) {
             Answer::Approve(_) => answer(true, "terminal"),
             Answer::Refuse(_) => {
                 drop(person);
-                output.note("cancelled; nothing was stored (`--refuse` stores a no)")?;
+                output.note("cancelled; nothing was stored (`--refuse` stores a refusal)")?;
                 Ok(None)
             }
-            _ => anyhow::bail!("nothing was decided: the answer was neither yes nor no"),
+            _ => anyhow::bail!("nothing was stored: the answer was neither yes nor no"),
         }
     }
 }

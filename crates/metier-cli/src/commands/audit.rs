@@ -83,7 +83,7 @@ impl JournalArgs {
 /// The records to select.
 #[derive(Debug, clap::Args)]
 struct QueryArgs {
-    /// Records about this skill
+    /// Only records about this skill
     #[arg(long, value_name = "NAME")]
     skill: Option<String>,
 
@@ -95,11 +95,12 @@ struct QueryArgs {
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
 
-    /// Not before this time: 30m, 1h, 2d, today, yesterday, 2026-11-16, '2026-11-17 14:00' (UTC) or 2026-11-16T09:30+01:00
+    /// Only records since this time: 30m, 1h, 2d, today, yesterday, 2026-11-16, '2026-11-17 14:00' (UTC) or
+    /// 2026-11-16T09:30+01:00
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
-    /// Before this time
+    /// Only records before this time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
 }

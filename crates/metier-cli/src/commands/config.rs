@@ -1,4 +1,4 @@
-//! `metier config`: every setting, and where it came from.
+//! `metier config`: every setting and where its value comes from.
 
 use metier_host::{Metier, organisation, organisation_file};
 use serde_json::{Value, json};
@@ -8,17 +8,18 @@ use crate::host::Flags;
 use crate::output::Output;
 use crate::table::{counted, one_line, pad};
 
-/// Show every setting, and where its value came from
+/// Show every setting and where its value comes from
 ///
-/// Settings are read from `/etc/metier/config.toml`, `~/.config/metier/config.toml` and the project's `metier.toml`,
-/// then from variables (`METIER_ROOTS`, `METIER_BUILTIN`, `METIER_PROFILE`, `METIER_INDEX`, `METIER_JOURNAL`,
-/// `METIER_OTLP_ENDPOINT`; `METIER_CONFIG` names another file instead of yours), then from flags. Later ones win. Of a project that is not trusted only the roots count.
+/// Settings are read from `/etc/metier/config.toml`, `~/.config/metier/config.toml` (or the file in `METIER_CONFIG`) and
+/// the project's `metier.toml`, then from environment variables (`METIER_ROOTS`, `METIER_BUILTIN`, `METIER_PROFILE`,
+/// `METIER_INDEX`, `METIER_JOURNAL`, `METIER_OTLP_ENDPOINT`), then from options. Later ones win. A project that is not
+/// trusted can only add roots.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example of a metier.toml:
   roots = [\"skills\", \"vendor/skills:third_party\"]
   profile = \"lenient\"
-  tool_names = \"dotted\"                 of the tools of `metier serve`: skills.read, not load_skill
+  tool_names = \"dotted\"                 tools of `metier serve`: skills.read, not load_skill
 
   [[skills]]
   name = \"deploy-*\"
@@ -28,11 +29,11 @@ Example of a metier.toml:
   skill = \"release-notes\"
   scripts = \"allow\"
 
-Example of a config.toml, which says as well what is recorded where:
+Example of a config.toml, which can also configure the journal:
   journal = \"~/audit/journal.db\"        a file, or postgres://user@host/database?stream=name
   durability = \"full\"                   or \"batched\"
-  record_text = false                     digests of arguments and outputs, no texts
-  keep_skills = true                      so that what happened can be replayed
+  record_text = false                     record digests of arguments and outputs, not texts
+  keep_skills = true                      store used skills, so that the journal can be replayed
 
   [telemetry]
   endpoint = \"http://localhost:4318\"    traces and metrics, over OTLP
@@ -49,7 +50,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     catalog: Flags,
 
-    /// Print all of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -96,17 +97,17 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.line(format_args!("{}  {line}  ({})", pad("skills", 12), rule.origin))?;
     }
     for (path, exists) in &config.files {
-        let exists = if *exists { "" } else { "  (not there)" };
+        let exists = if *exists { "" } else { "  (does not exist)" };
         output.line(format_args!("{}  {}{exists}", pad("file", 12), one_line(&path.to_string_lossy())))?;
     }
     Ok(Exit::Done)
 }
 
-/// What files say about the policy, the organisation's first.
+/// The policy settings of all files, the organisation's first.
 fn policies(metier: &Metier) -> anyhow::Result<Vec<(&'static str, Value, String)>> {
     let path = organisation_file();
     let organisation = organisation(&path)?.map(|settings| (path, settings));
-    let mut rows = vec![("policy.mode", json!(metier.policy()?.mode()), "what the files come to".to_owned())];
+    let mut rows = vec![("policy.mode", json!(metier.policy()?.mode()), "all files combined".to_owned())];
     for (path, settings) in organisation.iter().chain(&metier.settings().policies) {
         let source = path.display().to_string();
         rows.extend(settings.mode.map(|mode| ("policy.mode", json!(mode), source.clone())));

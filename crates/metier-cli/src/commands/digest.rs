@@ -1,4 +1,4 @@
-//! `metier digest`: the digest of whole skills.
+//! `metier digest`: the digest over all files of a skill.
 
 use std::path::{Path, PathBuf};
 
@@ -7,22 +7,25 @@ use serde_json::json;
 
 use crate::exit::{self, Exit};
 use crate::output::Output;
+use crate::progress::Progress;
 
-/// Print the digest of a whole skill: every file's path, run bit and content
+/// Print the digest over all files of a skill
+///
+/// It covers the path, the executable bit and the content of every file.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The digest is independent of times, owners and platforms, and can be computed with
-find and sha256sum; docs/digests.md says how.
+The digest does not depend on times, owners or platforms. It can be computed with find and
+sha256sum, as docs/digests.md shows.
 
 Examples:
   metier digest skills/code-review
   metier digest skills/*")]
 pub(crate) struct Args {
-    /// Skills: directories, or single markdown files
+    /// Skills: directories, or single Markdown files
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Print `{"skills":[{"path","tree_digest"}]}`
+    /// Print the digests as JSON
     #[arg(long)]
     json: bool,
 }
@@ -30,8 +33,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut rows = Vec::new();
     let mut exit = Exit::Done;
-    for path in &args.paths {
-        match digest(path) {
+    let progress = Progress::begin(output, "digesting skills");
+    let digests: Vec<_> = args.paths.iter().map(|path| digest(path)).inspect(|_| progress.count()).collect();
+    drop(progress);
+    for (path, digest) in args.paths.iter().zip(digests) {
+        match digest {
             Ok(digest) => rows.push((path, digest)),
             Err(error) => exit = exit::report(&error.into(), output),
         }
@@ -47,7 +53,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// The digest of what is a skill, valid or not; pinning anything else would be a mistake.
+/// The digest of a skill, valid or not; anything else is an error.
 fn digest(path: &Path) -> Result<Digest, SkillError> {
     let location = Location::find(path)?;
     let diagnostics = location.load(&Rules::lenient())?.diagnostics;

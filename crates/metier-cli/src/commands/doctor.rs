@@ -15,28 +15,28 @@ use crate::table::{counted, one_line, pad};
 
 /// Check whether metier works here, and show what it works with
 ///
-/// Checks that settings and policies can be read, that the journal can be appended to, that there is space, that installed skills are
-/// what was installed, and that approvals are what you approved. Shows roots, agents, and how well scripts are contained.
+/// Checks settings, policies, keys, the journal, free space, installed skills, approvals and the sandbox. Shows the roots
+/// and the agents.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Exits with 1 if a check failed, so that metier refuses to work or to do a part of it; what
-fixes it is printed below the check. Skills that are not usable are notices.
+Exits with 1 if a check failed; the fix is printed below the check. Skills that are not usable
+are only notices.
 
 Examples:
   metier doctor
   metier doctor --json | jq '.checks[] | select(.status != \"ok\")'
   metier doctor --json | jq '.roots[] | select(.exists)'
-  metier doctor --clean                         removes what killed processes left
+  metier doctor --clean                         remove what killed processes left
   metier doctor --json | jq '.sandbox[] | select(.active | not)'")]
 pub(crate) struct Args {
     #[command(flatten)]
     catalog: Flags,
 
-    /// Remove homes of agents, copies of skills and work directories that a killed metier left, and nothing else
+    /// Remove agents' homes, copies of skills and work directories that killed processes left, and nothing else
     #[arg(long)]
     clean: bool,
 
-    /// Print all of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

@@ -11,17 +11,18 @@ use crate::output::{InSession, Output, clean};
 use crate::running::{GivenArgs, Through, cancel_by_signals, exit};
 use crate::work::WorkArgs;
 
-/// Run a script of a skill in the sandbox, if the policy or a person allows it, and record that
+/// Run a script of a skill in the sandbox, and record it
 ///
-/// What runs are the very bytes that were approved: a private copy is made of the skill and digested. The script may change
-/// the work directory and nothing else; it reaches no network unless that is asked for and approved as well.
+/// The policy or a person must allow it. The script runs from a private copy of the skill whose digest was checked, so
+/// exactly the approved content runs. The script may change the work directory and nothing else. It has no network
+/// unless you request it and it is approved as well.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Where a person must decide, they are asked at the terminal; `--approve` answers yes beforehand.
-What your organisation forbids stays forbidden.
+If approval is needed, you are asked at the terminal; `--approve` answers yes in advance.
+What your organisation forbids cannot be approved.
 
-The exit code is the script's; 124 when a limit ended it, 128 and the signal's number when a
-signal did, 130 when metier was told to end. What did not start ends with 1 to 5.
+The exit code is the script's, 124 if a limit ended it, 128 plus the signal's number if a
+signal did, and 130 if metier was interrupted. If it was not started, the code is 1 to 5.
 
 Examples:
   metier exec pdf scripts/fill.py -- form.pdf out.pdf
@@ -30,29 +31,29 @@ Examples:
   metier exec pdf scripts/fill.py --session work --approve session --json")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Args {
-    /// The skill: its name, its id or its directory
+    /// Skill: its name, id or directory
     #[arg(value_name = "SKILL")]
     name: String,
 
-    /// The script, as a path in the skill
+    /// Script: its path in the skill
     script: String,
 
-    /// Say yes to what would be asked: for this once, or as long as the session lasts
+    /// Approve in advance what would be asked: once, or for the session
     #[arg(long, value_name = "once|session", hide_possible_values = true)]
     approve: Option<HowLong>,
 
     #[command(flatten)]
     work: WorkArgs,
 
-    /// Start it in the skill's directory instead of in the work directory
+    /// Start it in the skill's directory instead of the work directory
     #[arg(long)]
     in_skill: bool,
 
-    /// Say that it does what cannot be undone, so that a person is asked about that too
+    /// Declare that it does something that cannot be undone, which needs an approval of its own
     #[arg(long)]
     destructive: bool,
 
-    /// Do with Landlock and the system call filter where there are no namespaces; not for `third_party`
+    /// Without namespaces, run it with Landlock and the system call filter alone; not for `third_party`
     #[arg(long)]
     weaker: bool,
 
@@ -62,11 +63,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     catalog: Flags,
 
-    /// Print how it ended, what it printed and which protections were active as JSON
+    /// Print the exit code, the output and the active protections as JSON
     #[arg(long)]
     json: bool,
 
-    /// The script's arguments
+    /// Arguments of the script
     #[arg(last = true)]
     arguments: Vec<String>,
 
@@ -99,7 +100,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     call.cancel = Cancel::new()?;
     let mut through = Through::new(args.json, call.cancel.clone());
     let cancel = call.cancel.clone();
-    // Whoever is asked can still end metier at once; from then on the script is ended first.
+    // While a question is open, a signal ends metier at once; from then on it ends the script first.
     let done = conversation.prepare_script(call).and_then(|prepared| {
         let finished = match cancel_by_signals(&cancel) {
             Ok(()) => prepared.run(&mut through),
@@ -159,7 +160,7 @@ impl Args {
     }
 }
 
-/// What to do where nobody could be asked.
+/// The error, with the commands that approve if no terminal was attached to ask.
 fn advised(error: SessionError, skills: &HostCatalog) -> anyhow::Error {
     let is_nobody =
         matches!(&error, SessionError::Denied { decision } if decision.code == DecisionCode::NobodyToAsk);
@@ -167,7 +168,7 @@ fn advised(error: SessionError, skills: &HostCatalog) -> anyhow::Error {
         return skills.explained(error).into();
     }
     DeniedError(format!(
-        "{error}; look at the script, then say `--approve once`, or `metier approve` for longer than that"
+        "{error}; look at the script, then add `--approve once`, or approve it for longer with `metier approve`"
     ))
     .into()
 }

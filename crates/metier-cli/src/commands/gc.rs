@@ -1,4 +1,4 @@
-//! `metier gc`: what the store has that nobody needs any more.
+//! `metier gc`: removes unused content from the store.
 
 use serde_json::json;
 
@@ -6,29 +6,33 @@ use crate::exit::Exit;
 use crate::host::tell;
 use crate::installing::store;
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::table::counted;
 
-/// Remove what is neither installed nor referred to by the journal
+/// Remove unused content from the store
 ///
-/// What was put into the store within the last hour stays.
+/// Content is unused if it is neither installed nor referred to by the journal. What was added within the last hour
+/// stays.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier gc --dry-run
   metier gc")]
 pub(crate) struct Args {
-    /// Say what would be removed, and remove nothing
+    /// Show what would be removed, without removing it
     #[arg(long)]
     dry_run: bool,
 
-    /// Print what was removed as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let store = store()?;
+    let progress = Progress::begin(output, "looking for unused content");
     let (swept, notes) = store.collect_garbage(args.dry_run)?;
+    drop(progress);
     tell(&notes, output)?;
     if args.json {
         output.json(&json!({ "dry_run": args.dry_run, "trees": swept.trees, "objects": swept.objects, "bytes": swept.bytes, "young": swept.young }))?;
@@ -41,8 +45,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             swept.bytes
         ))?;
         if swept.young > 0 {
-            output
-                .summary(format_args!("{} more of what nobody needs: younger than an hour", swept.young))?;
+            output.summary(format_args!(
+                "{} more not in use, kept because they are younger than an hour",
+                swept.young
+            ))?;
         }
     }
     Ok(Exit::Done)

@@ -1,4 +1,4 @@
-//! `metier install`: skills from directories, archives and git repositories, all that is asked for or nothing.
+//! `metier install`: skills from directories, archives and git repositories; either all that are requested or none.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,13 +12,16 @@ use metier_store::{
 };
 
 use crate::exit::{Exit, UsageError};
-use crate::installing::{Installing, Progress, checked, finish, recorder, store};
+use crate::installing::{Installing, checked, finish, recorder, store};
 use crate::output::Output;
+use crate::progress::Progress;
 
-/// Install skills: checked, scanned, pinned by their digests; all that is asked for, or nothing
+/// Install skills from a directory, an archive or a git repository
 ///
-/// A SOURCE is a skill's directory or one with skills below it, an archive (.zip, .skill, .tar.gz), or a git repository:
-/// `owner/repository` or any address, with `//directory` and `#reference` (branch, tag or commit) after it.
+/// Skills are validated, scanned and pinned by their digests. If one of them cannot be installed, none is.
+///
+/// A SOURCE is a skill's directory, a directory with skills below it, an archive (.zip, .skill, .tar.gz) or a git
+/// repository: `owner/repository` or any URL, optionally followed by `//directory` and `#reference` (branch, tag or commit).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -26,25 +29,25 @@ Examples:
   metier install my-skill.skill --dry-run
   metier install acme/skills --skill pdf --skill ocr
   metier install https://git.example.org/skills.git//tools#v2 --all
-  metier install --locked                       exactly what metier.lock here says, or nothing")]
+  metier install --locked                       exactly the skills in metier.lock")]
 pub(crate) struct Args {
-    /// Where from
+    /// Sources to install from
     #[arg(value_name = "SOURCE")]
     sources: Vec<String>,
 
-    /// The skill of this name, of several. May be repeated
+    /// Install only the skill with this name. Can be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
     skill: Vec<String>,
 
-    /// Every skill there is
+    /// Install every skill of the source
     #[arg(long)]
     all: bool,
 
-    /// Take the place of an installed skill of the same name that came from elsewhere
+    /// Replace an installed skill of the same name that has another source
     #[arg(long)]
     replace: bool,
 
-    /// Install exactly what a lock says, or nothing; without FILE the metier.lock here or above, up to the repository's root
+    /// Install exactly the skills of a lock file [default: metier.lock in this directory or above, up to the repository's root]
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = LOCK_FILE, conflicts_with_all = ["sources", "skill", "all"])]
     locked: Option<PathBuf>,
 
@@ -60,13 +63,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut options = args.installing.options(&store)?;
     options.replace = args.replace;
     if args.locked.is_none() && args.sources.is_empty() {
-        let message = "name what to install, or `--locked`; see `metier install --help`";
+        let message =
+            "no source given; name one, such as `metier install owner/repository`, or use `--locked`";
         return Err(UsageError(message.to_owned()).into());
     }
     // What cannot be recorded is not done.
     let recorder = recorder(&store, args.installing.dry_run)?;
     let installed = {
-        let progress = Progress::begin(output);
+        let progress = Progress::begin(output, "installing");
         let say = |text: &str| progress.say(text);
         let fetching = store.fetching().telling(&say);
         if let Some(path) = &args.locked {
@@ -74,7 +78,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             let text =
                 read_regular(&path, LOCK_MOST).with_context(|| format!("cannot read {}", path.display()))?;
             options.replace = true;
-            // Where it says where something is, it means from where it is itself.
+            // Relative sources in a lock are relative to its directory.
             let here = path.parent().unwrap_or(Path::new("/"));
             store.install_locked(&Lockfile::parse(&text, &path)?, here, &options, &fetching)
         } else {
@@ -101,7 +105,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 /// More names than these do not fit into a hint.
 const NAMED: usize = 6;
 
-/// Says where new skills are, and the command that makes them visible to an agent.
+/// Prints where new skills are, and the command that makes them visible to an agent.
 fn tell_where(changes: &[PlannedChange], store: &HostStore, output: &mut Output) -> anyhow::Result<()> {
     let new = changes.iter().filter(|change| change.kind == ChangeKind::Installed);
     let new: Vec<&LockedSkill> = new.filter_map(|change| change.after.as_ref()).collect();

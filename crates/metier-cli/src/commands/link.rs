@@ -1,4 +1,4 @@
-//! `metier link`: skills made visible to an agent in the person's own home, and taken away again.
+//! `metier link`: makes skills visible to an agent in the person's own home, and removes the links again.
 
 use metier_home::Agent;
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use crate::mounting::{Chosen, agent};
 use crate::output::Output;
 use crate::table::counted;
 
-/// Make skills visible to an agent in your own home, by links
+/// Make skills visible to an agent by links in your home
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Links lead to the skills where they are; a change there is a change for the agent.
+The links point to the skills where they are, so the agent sees every later change.
 
 Examples:
   metier link claude code-review
@@ -21,18 +21,18 @@ Examples:
   metier link codex --all
   metier link codex --all --undo")]
 pub(crate) struct Args {
-    /// The agent: claude, codex, opencode, gemini, goose, copilot
+    /// Agent: claude, codex, opencode, gemini, goose or copilot
     #[arg(value_parser = agent)]
     agent: Agent,
 
     #[command(flatten)]
     chosen: Chosen,
 
-    /// Take the links away again; nothing else is touched
+    /// Remove the links again; nothing else is changed
     #[arg(long)]
     undo: bool,
 
-    /// Print what was done as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         for one in done.iter().filter(|one| one.is_new) {
             output.line(one.link.display())?;
         }
-        let what = if args.undo { "removed" } else { "made" };
+        let what = if args.undo { "removed" } else { "created" };
         let same = done.len() - new;
         let rest = match (same, args.undo) {
             (0, _) => String::new(),

@@ -1,4 +1,4 @@
-//! `metier list`: every skill there is here.
+//! `metier list`: the skills that can be used here.
 
 use metier_catalog::{Entry, Problem, State};
 use metier_host::{HostCatalog, Refusal};
@@ -10,25 +10,25 @@ use crate::host::{Flags, finish, note_refusals};
 use crate::output::Output;
 use crate::table::{Columns, counted, one_line, pad, width_of};
 
-/// List every skill that can be used here
+/// List the skills that can be used here
 ///
-/// Without `--root` these are the skills of the project (`.agents/skills` and `.claude/skills` from this directory up
-/// to the top of its repository), your own (the same below your home), your organisation's (`/etc/metier/skills`),
-/// and those inside metier.
+/// Without `--root` these are the skills of the project (`.agents/skills` and `.claude/skills` in this directory and
+/// above it, up to the top of the repository), your own (the same directories in your home), those that are installed,
+/// your organisation's (`/etc/metier/skills`) and those built into metier.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(after_help = "\
 Examples:
   metier list
-  metier list --all                      also what is shadowed, off or broken
-  metier list --long                     where each one is, and how far it is trusted
-  metier list --root vendor:third_party  only what is in `vendor`
+  metier list --all                      also skills that are shadowed, off or broken
+  metier list --long                     show where each skill is and its trust tier
+  metier list --root vendor:third_party  only skills in `vendor`
   metier list --json | jq -r '.skills[].name'")]
 pub(crate) struct Args {
     #[command(flatten)]
     catalog: Flags,
 
-    /// Also list skills that another one of the same name wins over, that are off, or that are broken
+    /// Also list skills that are shadowed by another one of the same name, off or broken
     #[arg(long, short)]
     all: bool,
 
@@ -36,11 +36,11 @@ pub(crate) struct Args {
     #[arg(long, short, conflicts_with = "json")]
     long: bool,
 
-    /// Print only how many there are
+    /// Print only the number of skills
     #[arg(long, conflicts_with_all = ["all", "long", "json"])]
     count: bool,
 
-    /// Print all of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -192,7 +192,7 @@ fn table(entries: &[&Entry], output: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How far each skill is trusted, where it applies, its state and its path; the path on a line of its own where there is no room.
+/// Tier, scope, state and path of each skill; the path is on a line of its own if the terminal is narrow.
 fn long(entries: &[&Entry], output: &mut Output) -> anyhow::Result<()> {
     let widest = |of: &dyn Fn(&Entry) -> usize| entries.iter().map(|entry| of(entry)).max().unwrap_or(0);
     let (names, tiers, scopes, states) = (
@@ -258,14 +258,14 @@ fn problems(title: &str, problems: &[&Problem], output: &mut Output) -> anyhow::
     Ok(())
 }
 
-/// What somebody with no skills of their own wants to know.
+/// What to do for a person who has no skills yet.
 fn where_to_put_skills(skills: &HostCatalog, output: &mut Output) -> anyhow::Result<()> {
     output.note("")?;
-    output.note("No skills of yours or of this project were found. These places were looked at:")?;
+    output.note("No skills of your own or of this project were found in these directories:")?;
     for report in skills.roots() {
         output.note(format_args!("  {}", report.root.path.display()))?;
     }
     output
-        .note("Start one with `metier new NAME --in .claude/skills`, or name a folder that has some: `metier list --root DIR`")?;
+        .note("hint: `metier install OWNER/REPOSITORY` installs skills, `metier new NAME --in .claude/skills` starts one, `metier list --root DIR` lists another directory")?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `metier lock`: what is installed, pinned.
+//! `metier lock`: the lock of what is installed.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,21 +10,21 @@ use crate::installing::store;
 use crate::output::Output;
 use crate::table::counted;
 
-/// Print the lock: every installed skill with its source, its version and the digests of its files
+/// Print the lock: source, version and digests of every installed skill
 ///
-/// `metier install --locked` installs exactly that on another machine, or fails.
+/// `metier install --locked` installs exactly these skills on another machine, or fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier lock
-  metier lock --output metier.lock       to keep beside a project
+  metier lock --output metier.lock       write a file to share with a project
   metier lock --json | jq -r '.skill[].name'")]
 pub(crate) struct Args {
-    /// Write it to a file; sources below the file's directory are written relative to it
+    /// Write the lock to FILE; sources below its directory are written relative to it
     #[arg(long, short, value_name = "FILE", conflicts_with = "json")]
     output: Option<PathBuf>,
 
-    /// Print it as JSON
+    /// Print the lock as JSON
     #[arg(long)]
     json: bool,
 }
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if !here.is_empty() {
         let names: Vec<&str> = here.iter().map(|skill| skill.name.as_str()).collect();
         output.note(format_args!(
-            "note: only this machine has the sources of {}; keep them below {} to share the lock",
+            "note: the sources of {} are only on this machine; move them below {} to share the lock",
             names.join(", "),
             path.parent().unwrap_or(Path::new("/")).display()
         ))?;
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Whole or not at all.
+/// Writes a file atomically.
 pub(super) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
     let mut file = tempfile::Builder::new()
         .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))

@@ -1,4 +1,4 @@
-//! `metier man`: manual pages, made of the same texts as `--help`.
+//! `metier man`: manual pages with the texts of `--help`.
 
 use std::path::PathBuf;
 
@@ -7,14 +7,14 @@ use anyhow::Context as _;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Print the manual page, or write those of all commands
+/// Print the manual page, or write the pages of all commands
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier man | man -l -
   metier man --out ~/.local/share/man/man1")]
 pub(crate) struct Args {
-    /// Write a page a command into this directory
+    /// Write one page per command into this directory
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `metier mount`: skills copied into a directory, all of them or none.
+//! `metier mount`: copies skills into a directory, either all of them or none.
 
 use std::path::PathBuf;
 
@@ -9,29 +9,32 @@ use crate::exit::Exit;
 use crate::host::tell;
 use crate::mounting::{Given, note_skipped};
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::table::counted;
 
-/// Copy skills into a directory, all of them or none
+/// Copy skills into a directory
+///
+/// If one of them cannot be copied, none is.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier mount out skills/code-review notes.md
   metier mount out pdf=forms                         a skill of the catalog, under another name
-  metier mount out --root skills                     all skills of a directory
+  metier mount out --root skills                     all skills in a directory
   metier mount out --all                             all skills that `metier list` shows
   metier mount ~/agent/.claude/skills --add pdf")]
 pub(crate) struct Args {
-    /// The directory; it must not be there, or be empty
+    /// Target directory; it must be empty or not exist
     directory: PathBuf,
 
     #[command(flatten)]
     given: Given,
 
-    /// Add to the skills that are in the directory
+    /// Add to the skills in the directory
     #[arg(long)]
     add: bool,
 
-    /// Print what was mounted as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -40,6 +43,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let skills = args.given.chosen.skills(output)?;
     let (mounts, options) = (args.given.chosen.mounts(&skills, output)?, args.given.options(&skills));
     let directory = skills.metier().environment().absolute(&args.directory);
+    let progress = Progress::begin(output, "copying skills");
     let mounted = if args.add {
         add_skills(&mounts, &directory, &options)?
     } else {
@@ -50,6 +54,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             error => error.into(),
         })?
     };
+    drop(progress);
     tell(&skills.metier().record_mounted(&mounted, &directory.to_string_lossy())?, output)?;
     note_skipped(&mounted, output)?;
     if args.json {

@@ -1,4 +1,4 @@
-//! `metier new`: a skill to start from, which passes `validate --strict`.
+//! `metier new`: starts a skill from a template.
 
 use std::fs;
 use std::io;
@@ -15,8 +15,8 @@ use crate::output::Output;
 /// Start a new skill
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-On a terminal, asks for what is not given: the name, what the skill does and when to use
-it. What is left for you to write is marked with TODO, and `metier validate` reports it.
+On a terminal, it asks for the name, what the skill does and when to use it, unless they are
+given. What is left for you to write is marked with TODO, and `metier validate` reports it.
 
 Examples:
   metier new
@@ -24,18 +24,18 @@ Examples:
   metier new code-review --in ~/.claude/skills --description \"Reviews code. Use when …\"
   metier new release-notes --script collect.sh")]
 pub(crate) struct Args {
-    /// The skill's name: lower-case letters, digits and single hyphens
+    /// Name of the skill: lower-case letters, digits and single hyphens
     name: Option<String>,
 
-    /// The directory to make it in
+    /// Directory to create it in
     #[arg(long = "in", value_name = "DIR", default_value = ".")]
     directory: PathBuf,
 
-    /// What the skill does and when to use it
+    /// What the skill does, and when to use it
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 
-    /// Add a shell script of this name
+    /// Add a shell script with this name
     #[arg(long, value_name = "FILE")]
     script: Option<String>,
 }
@@ -54,17 +54,17 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     let description = args.description.clone().map_or_else(ask_description, |given| Ok(Some(given)))?;
     let skill = template(&name, description.as_deref(), script)?;
-    // Made beside its place and moved there whole, so that a failure leaves nothing behind.
+    // Created in a temporary directory and moved, so that a failure leaves nothing behind.
     fs::create_dir_all(&args.directory)
-        .with_context(|| format!("cannot make {}", args.directory.display()))?;
+        .with_context(|| format!("cannot create {}", args.directory.display()))?;
     let staging = tempfile::Builder::new().prefix(".metier-new-").tempdir_in(&args.directory);
-    let staging = staging.with_context(|| format!("cannot make {}", target.display()))?;
+    let staging = staging.with_context(|| format!("cannot create {}", target.display()))?;
     let made = staging.path().join(name.as_str());
-    write(&made, &skill, script).with_context(|| format!("cannot make {}", target.display()))?;
-    fs::rename(&made, &target).with_context(|| format!("cannot make {}", target.display()))?;
+    write(&made, &skill, script).with_context(|| format!("cannot create {}", target.display()))?;
+    fs::rename(&made, &target).with_context(|| format!("cannot create {}", target.display()))?;
     output.line(target.join("SKILL.md").display())?;
     output.note(format_args!(
-        "Replace each `TODO:` there; `metier validate {}` reports those that are left.",
+        "Replace each `TODO:` in it; `metier validate {}` reports those that are left.",
         target.display()
     ))?;
     Ok(Exit::Done)
@@ -80,7 +80,7 @@ fn checked_name(name: &str) -> Result<SkillName, UsageError> {
     })
 }
 
-/// Asks the person at the terminal for a name, again where it is not one.
+/// Asks the person at the terminal for a name, and again if it is not valid.
 fn ask_name(output: &mut Output) -> Result<SkillName, UsageError> {
     if !is_terminal_attached() {
         return Err(UsageError("a skill needs a name: `metier new code-review`".to_owned()));
@@ -95,8 +95,8 @@ fn ask_name(output: &mut Output) -> Result<SkillName, UsageError> {
     Err(cancelled())
 }
 
-/// Asks the person at the terminal what the skill does and when to use it; `None` where that is left for later, or nobody
-/// can be asked.
+/// Asks the person at the terminal what the skill does and when to use it; `None` if it is left for later, or no terminal is
+/// attached.
 fn ask_description() -> Result<Option<String>, UsageError> {
     if !is_terminal_attached() {
         return Ok(None);
@@ -114,7 +114,7 @@ fn ask_description() -> Result<Option<String>, UsageError> {
 }
 
 fn cancelled() -> UsageError {
-    UsageError("cancelled; nothing was made".to_owned())
+    UsageError("cancelled; nothing was created".to_owned())
 }
 
 /// Writes the skill's files into a directory.
@@ -139,7 +139,7 @@ fn checked_script(name: &str) -> Result<&str, UsageError> {
     if name.chars().all(plain) && !name.starts_with('.') && !name.is_empty() && is_shell {
         Ok(name)
     } else {
-        Err(UsageError(format!("`{name}` cannot be a shell script's name; write something like `run.sh`")))
+        Err(UsageError(format!("invalid script name `{name}`; use a name such as `run.sh`")))
     }
 }
 
@@ -154,7 +154,7 @@ fn template(name: &SkillName, description: Option<&str>, script: Option<&str>) -
     let length = description.chars().count();
     if length == 0 || length > metier_skill::DESCRIPTION_MAX {
         let most = metier_skill::DESCRIPTION_MAX;
-        return Err(UsageError(format!("a description has 1 to {most} characters, and this one {length}")));
+        return Err(UsageError(format!("the description has {length} characters; use 1 to {most}")));
     }
     let mut skill = Skill::new(name.clone(), description);
     let run = script.map(|script| {

@@ -1,4 +1,4 @@
-//! `metier pack`: a skill as an archive, the same bytes for the same skill anywhere.
+//! `metier pack`: a skill as a reproducible archive.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use super::lock::write;
 use crate::exit::Exit;
 use crate::output::Output;
 
-/// Pack a skill into an archive: the same bytes for the same skill, anywhere
+/// Pack a skill into a reproducible archive
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,22 +24,22 @@ pub(crate) struct Args {
     #[arg(value_name = "DIR")]
     directory: PathBuf,
 
-    /// Where to write it; NAME.skill or NAME.tar.gz here, if not given
+    /// File to write [default: NAME.skill or NAME.tar.gz in this directory]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Which kind of archive; as FILE ends, if not given, else zip
+    /// Kind of archive [default: by the extension of FILE, else zip]
     #[arg(long, value_enum)]
     format: Option<Kind>,
 
-    /// Print what was written as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Kind {
-    /// A ZIP archive, called .skill
+    /// A ZIP archive with the extension .skill
     Zip,
     /// A compressed tar archive
     TarGz,
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let directory = environment.absolute(&args.directory);
     let packed = pack(&Folder::open(&directory)?, &Rules::standard(), format)?;
     for skipped in &packed.skipped {
-        output.note(format_args!("note: left out {}", skipped.path))?;
+        output.note(format_args!("note: skipped {}", skipped.path))?;
     }
     let path = args.output.clone().unwrap_or_else(|| format!("{}.{ending}", packed.name.as_str()).into());
     let path = environment.absolute(&path);

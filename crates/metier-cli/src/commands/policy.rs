@@ -1,4 +1,4 @@
-//! `metier policy`: what would be decided, and why.
+//! `metier policy`: what the policy decides, and why.
 
 mod lint;
 
@@ -19,7 +19,7 @@ use crate::exit::{Exit, UsageError};
 use crate::host::{Flags, reach};
 use crate::output::Output;
 
-/// Ask the policy what it would decide, and check policy files
+/// Show what the policy decides, and check policy files
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -32,11 +32,11 @@ enum PolicyCommand {
     Lint(lint::Args),
 }
 
-/// Say whether a call to a tool, or a skill's script, would be allowed, and why
+/// Show whether a tool call or a skill's script would be allowed, and why
 ///
-/// A call is held against the `allowed-tools` of every active skill: those given by `--allowed-tools`, and those that
-/// `--skill` takes from the catalog. Without `--tool` it is the skill that is asked about: whether it may be loaded or
-/// its `--script` run. Links in paths are followed on this machine; nothing is run.
+/// A call is checked against the `allowed-tools` of every active skill: those given with `--allowed-tools` and those of
+/// `--skill`. Without `--tool`, the decision is about the skill: whether it may be loaded, or its `--script` run. Links
+/// in paths are followed on this machine. Nothing is run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Exits with 0 if it is allowed, with 1 if a person would be asked, with 3 if it is denied.
@@ -48,23 +48,23 @@ Examples:
   metier policy check --skill my-skill --script scripts/publish.sh --network
   metier policy check --policy new-policy.toml --skill my-skill --script scripts/publish.sh")]
 pub(crate) struct CheckArgs {
-    /// The rules of an active skill: the value of its frontmatter, or a JSON list. Once for each skill
+    /// Rules of an active skill: the value from its frontmatter, or a JSON list. Give it once per skill
     #[arg(long, value_name = "RULES", requires = "tool")]
     allowed_tools: Vec<String>,
 
-    /// Rules that deny, in the same forms. Can be repeated
+    /// Deny rules, in the same forms. Can be repeated
     #[arg(long, value_name = "RULES", requires = "tool")]
     deny: Vec<String>,
 
-    /// An active skill of the catalog, by its name or id. Can be repeated
+    /// Active skill: its name, id or directory. Can be repeated
     #[arg(long, value_name = "NAME")]
     skill: Vec<String>,
 
-    /// The tool that would be called, by any host's name for it
+    /// Tool that would be called, by any agent's name for it
     #[arg(long, required_unless_present = "skill")]
     tool: Option<String>,
 
-    /// What it would be called with: a JSON object, or the command, path or address alone
+    /// Input of the call: a JSON object, or only the command, path or address
     #[arg(
         long,
         value_name = "TEXT_OR_JSON",
@@ -74,58 +74,58 @@ pub(crate) struct CheckArgs {
     )]
     input: String,
 
-    /// The script of the skill that would be run
+    /// Script of the skill that would be run
     #[arg(long, requires = "skill", conflicts_with = "tool")]
     script: Option<String>,
 
-    /// The script wants the network: all of it, unless hosts are named
+    /// The script needs the network: all hosts, unless `--allow-host` is given
     #[arg(long, requires = "script")]
     network: bool,
 
-    /// Only this host of the network. Can be repeated
+    /// The script needs only this host. Can be repeated
     #[arg(long, value_name = "HOST:PORT", requires = "network")]
     allow_host: Vec<String>,
 
-    /// The script does what cannot be undone
+    /// The script does something that cannot be undone
     #[arg(long, requires = "script")]
     destructive: bool,
 
-    /// The session whose approvals count
+    /// Session whose approvals apply
     #[arg(long, value_name = "ID", requires = "skill", conflicts_with = "tool", value_parser = NonEmptyStringValueParser::new())]
     session: Option<String>,
 
-    /// How far the skills of `--allowed-tools` are trusted
+    /// Trust tier of the skills of `--allowed-tools`
     #[arg(long, default_value = "user", value_name = "TIER")]
     tier: Tier,
 
-    /// What `allowed-tools` means: allowlist, `pre_approve` or advisory, if the policy lets you choose
+    /// Meaning of `allowed-tools`: allowlist, `pre_approve` or advisory, if the policy lets you choose
     #[arg(long, value_parser = mode)]
     mode: Option<GuardMode>,
 
-    /// Decide by this file instead of the policies in force: an organisation's `policy.toml`, or a settings file with `[policy]`
+    /// Use this file instead of the policies in force: an organisation's `policy.toml`, or a settings file with `[policy]`
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
 
-    /// Work in this directory
+    /// Working directory of the call
     #[arg(long, value_name = "DIR", help_heading = "Places")]
     cwd: Option<PathBuf>,
 
-    /// `~` in rules and paths
+    /// Directory for `~` in rules and paths
     #[arg(long, value_name = "DIR", help_heading = "Places")]
     home: Option<PathBuf>,
 
-    /// `${CLAUDE_SKILL_DIR}` in the rules of `--allowed-tools`
+    /// Directory for `${CLAUDE_SKILL_DIR}` in the rules of `--allowed-tools`
     #[arg(long, value_name = "DIR", help_heading = "Places")]
     skill_dir: Option<PathBuf>,
 
-    /// `${CLAUDE_PLUGIN_ROOT}` in rules
+    /// Directory for `${CLAUDE_PLUGIN_ROOT}` in rules
     #[arg(long, value_name = "DIR", help_heading = "Places")]
     plugin_root: Option<PathBuf>,
 
     #[command(flatten)]
     catalog: Flags,
 
-    /// Print `{"decision","code","reason","rule","warnings"}`
+    /// Print the decision as JSON
     #[arg(long)]
     json: bool,
 }
@@ -176,16 +176,12 @@ fn print(decision: &Decision, output: &mut Output) -> anyhow::Result<()> {
 }
 
 fn check_call(args: &CheckArgs, tool: &str, output: &mut Output) -> anyhow::Result<Decision> {
-    let skills = if args.skill.is_empty() { None } else { Some(args.catalog.find(output)?) };
-    let metier = match &skills {
-        Some(skills) => skills.metier().clone(),
-        None => args.catalog.open_silently()?,
-    };
+    let metier = args.catalog.open_silently()?;
     let places = places(args, &metier)?;
     let mut active = given(args, &places)?;
     for name in &args.skill {
-        let Some(skills) = &skills else { break };
-        active.push(skills.opened(name)?.guarded(&places));
+        let (skills, id) = args.catalog.find_with(name, output)?;
+        active.push(skills.opened(&id)?.guarded(&places));
     }
     let policy = policy(args, &metier)?;
     let call = follow_links(ToolCall::new(tool, input(&args.input)), &places);
@@ -198,11 +194,11 @@ fn check_call(args: &CheckArgs, tool: &str, output: &mut Output) -> anyhow::Resu
 
 fn check_skill(args: &CheckArgs, output: &mut Output) -> anyhow::Result<Decision> {
     let [name] = args.skill.as_slice() else {
-        return Err(UsageError("without --tool, name one --skill".to_owned()).into());
+        return Err(UsageError("without `--tool`, give exactly one `--skill`".to_owned()).into());
     };
-    let skills = args.catalog.find(output)?;
+    let (skills, id) = args.catalog.find_with(name, output)?;
     let policy = policy(args, skills.metier())?;
-    let opened = skills.opened(name)?;
+    let opened = skills.opened(&id)?;
     let action = match &args.script {
         Some(script) => Action::Run { script: opened.script(script)? },
         None => Action::Activate,
@@ -213,8 +209,7 @@ fn check_skill(args: &CheckArgs, output: &mut Output) -> anyhow::Result<Decision
     let approvals = match skills.metier().approvals() {
         Some(store) => store.about(&opened.digest)?,
         None => {
-            output
-                .note("note: there is no home directory, so that no approvals or refusals were looked at")?;
+            output.note("note: no home directory, so stored approvals and refusals are not considered")?;
             Approvals::default()
         }
     };
@@ -253,7 +248,7 @@ fn given(args: &CheckArgs, places: &Anchors) -> anyhow::Result<Vec<GuardedSkill>
 fn tools(text: &str) -> anyhow::Result<ToolRules> {
     if text.trim_start().starts_with('[') {
         let rules: Vec<String> = serde_json::from_str(text)
-            .map_err(|error| UsageError(format!("`{text}` is no JSON list of rules: {error}")))?;
+            .map_err(|error| UsageError(format!("`{text}` is not a JSON list of rules: {error}")))?;
         return Ok(ToolRules::from_rules(rules));
     }
     Ok(ToolRules::split(text))

@@ -1,4 +1,4 @@
-//! `metier prompt`: the skill list that a model chooses skills from.
+//! `metier prompt`: the skill list for a model's prompt.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -15,51 +15,51 @@ use crate::table::counted;
 
 mod explain;
 
-/// Print the list of skills for a model's prompt
+/// Print the skill list for a model's prompt
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier prompt
   metier prompt --format markdown --budget 2000
-  metier prompt --budget 2000 --task 'fill in the tax form'   the skills that fit come first
-  metier prompt --budget 2000 --explain                       what each skill costs
+  metier prompt --budget 2000 --task 'fill in the tax form'   the best matches come first
+  metier prompt --budget 2000 --explain                       show the tokens of each skill
   metier prompt --location none --activation tool:load_skill --search tool:search_skills
-                                                              for an agent that has tools for it")]
+                                                              for an agent with such tools")]
 pub(crate) struct Args {
     #[command(flatten)]
     catalog: Flags,
 
-    /// How to write the list; xml if not given
+    /// Format of the list [default: xml]
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatArg>,
 
-    /// At most so many tokens: descriptions are shortened, then the least relevant skills left out
+    /// Maximum size: descriptions are shortened first, then the least relevant skills are left out
     #[arg(long, value_name = "TOKENS", value_parser = budget, allow_hyphen_values = true)]
     budget: Option<usize>,
 
-    /// What the prompt is for: the skills that fit come first
+    /// What the prompt is for: the best matches come first
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
 
-    /// How to say where a skill is: the path of its SKILL.md (`relative`: from this directory on, where it is below
-    /// it), its directory, or not at all
+    /// Location of each skill in the list: the path of its SKILL.md (absolute, or relative to this directory), its
+    /// directory, or none
     #[arg(long, value_name = "HOW", default_value = "absolute")]
     location: LocationArg,
 
-    /// What the model is told to do to use a skill: `read` what is at its location, call `tool:NAME` with its name, or
-    /// load it by its `name`. What fits `--location`, if not given
+    /// How the model is told to load a skill: `read` its location, call `tool:NAME`, or load it by `name` [default: what
+    /// fits `--location`]
     #[arg(long, value_name = "HOW", value_parser = activation)]
     activation: Option<ActivationArg>,
 
-    /// What the model is told to find skills with that are left out: `command` (`metier search`), `tool:NAME` or `none`
+    /// How the model is told to find skills that were left out: `command` (`metier search`), `tool:NAME` or `none`
     #[arg(long, value_name = "HOW", default_value = "command", value_parser = search)]
     search: SearchArg,
 
-    /// Print what each skill costs instead, and which are not there and why
+    /// Print the tokens of each skill instead, and which skills are missing and why
     #[arg(long)]
     explain: bool,
 
-    /// The same as `--format json`; with `--explain`, print that as JSON
+    /// Same as `--format json`; with `--explain`, print the explanation as JSON
     #[arg(long)]
     json: bool,
 }
@@ -100,9 +100,9 @@ fn activation(text: &str) -> Result<ActivationArg, String> {
     match text {
         "read" => Ok(ActivationArg::Read),
         "name" => Ok(ActivationArg::Name),
-        _ => tool(text)
-            .map(ActivationArg::Tool)
-            .ok_or_else(|| "wants read, tool:NAME or name; NAME has no blanks and no backticks".to_owned()),
+        _ => tool(text).map(ActivationArg::Tool).ok_or_else(|| {
+            "use read, tool:NAME or name; NAME must not contain spaces or backticks".to_owned()
+        }),
     }
 }
 
@@ -118,13 +118,13 @@ fn search(text: &str) -> Result<SearchArg, String> {
         "command" => Ok(SearchArg::Command),
         "none" => Ok(SearchArg::None),
         _ => tool(text).map(SearchArg::Tool).ok_or_else(|| {
-            "wants command, tool:NAME or none; NAME has no blanks and no backticks".to_owned()
+            "use command, tool:NAME or none; NAME must not contain spaces or backticks".to_owned()
         }),
     }
 }
 
 fn budget(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| "wants a whole number of tokens, as 2000".to_owned())
+    text.parse().map_err(|_| "use a number of tokens, such as 2000".to_owned())
 }
 
 /// The name in `tool:NAME`. It will stand between backticks.
@@ -139,7 +139,7 @@ impl Args {
     fn format(&self) -> Result<ListFormat, UsageError> {
         match self.format {
             Some(_) if self.json && !self.explain => {
-                Err(UsageError("`--json` is the same as `--format json`: leave one of them out".to_owned()))
+                Err(UsageError("`--json` means `--format json`; use only one of the two options".to_owned()))
             }
             Some(format) => Ok(format.into()),
             None if self.json && !self.explain => Ok(ListFormat::Json),
@@ -152,8 +152,7 @@ impl Args {
             LocationArg::Absolute => Ok(LocationStyle::Absolute),
             LocationArg::Relative => working.map(LocationStyle::Relative).ok_or_else(|| {
                 UsageError(
-                    "`--location relative` needs the current directory, which is not there any more"
-                        .to_owned(),
+                    "`--location relative` needs the current directory, which no longer exists".to_owned(),
                 )
             }),
             LocationArg::Directory => Ok(LocationStyle::Directory),
@@ -163,9 +162,9 @@ impl Args {
 
     fn activation(&self, style: LocationStyle<'_>) -> Result<ActivationHint<'_>, UsageError> {
         match &self.activation {
-            Some(ActivationArg::Read) if style == LocationStyle::Omit => Err(UsageError(
-                "`--activation read` needs something to read: leave out `--location none`".to_owned(),
-            )),
+            Some(ActivationArg::Read) if style == LocationStyle::Omit => {
+                Err(UsageError("`--activation read` needs a location; remove `--location none`".to_owned()))
+            }
             Some(ActivationArg::Tool(name)) => Ok(ActivationHint::Tool(name)),
             Some(ActivationArg::Name) => Ok(ActivationHint::ByName),
             Some(ActivationArg::Read) | None => Ok(style.activation()),
@@ -188,7 +187,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let activation = args.activation(style)?;
     output.flush()?;
     let entries = skills.relevant(args.task.as_deref())?;
-    // What is to be read and cannot be is no use to a model.
+    // A skill without a readable file is of no use to the model.
     let needs_file = style != LocationStyle::Omit;
     let files: Vec<Option<PathBuf>> =
         entries.iter().map(|entry| if needs_file { skills.skill_md(entry) } else { None }).collect();
@@ -237,18 +236,18 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Says what is not in the list for reasons of its own, and where more is said.
+/// Notes how many skills are not in the list because of their state, and the option that lists them.
 fn note_missing(skills: &HostCatalog, listed: usize, output: &mut Output) -> anyhow::Result<()> {
     let is_off = |entry: &&Entry| !entry.state.is_for_models() && entry.shadowed_by.is_none();
     let off = skills.all().iter().filter(is_off).count();
     let broken = explain::unusable(skills);
-    for (count, what) in [(off, "off or for people alone"), (broken, "not usable")] {
+    for (count, what) in [(off, "off or for people only"), (broken, "not usable")] {
         if count > 0 {
-            output.note(format_args!("{} {what}; `--explain` says which", counted(count, "skill")))?;
+            output.note(format_args!("{} {what}; `--explain` lists them", counted(count, "skill")))?;
         }
     }
     if listed == 0 && off + broken == 0 {
-        output.note("no skills were found; `metier list` says where they are looked for")?;
+        output.note("no skills were found; `metier list` shows the directories that were searched")?;
     }
     Ok(())
 }
@@ -266,7 +265,7 @@ fn print(
         (count - rendered.omitted, "listed"),
         (rendered.shortened, "with a shortened description"),
         (rendered.omitted, "left out for the budget"),
-        (homeless, "left out because there is nowhere to unpack them"),
+        (homeless, "left out because there is no directory to unpack them in"),
     ] {
         if count > 0 {
             output.note(format_args!("{} {what}", counted(count, "skill")))?;
@@ -281,8 +280,6 @@ fn print(
 
 fn note_nothing(budget: Option<usize>, output: &mut Output) -> anyhow::Result<()> {
     let budget = budget.unwrap_or_default();
-    output.note(format_args!(
-        "nothing fits into {budget} tokens; the list needs about a hundred to begin with"
-    ))?;
+    output.note(format_args!("no skill fits into {budget} tokens; use a budget of at least 100"))?;
     Ok(())
 }

@@ -8,33 +8,34 @@ use crate::exit::{Exit, UsageError};
 use crate::host::{Flags, SessionArgs, close};
 use crate::output::{InSession, Output};
 
-/// Hand out a file of a skill, and record that
+/// Print a file of a skill, and record it
 ///
-/// Only files of the skill can be read, by their paths in it; links are never followed. At most 1 MiB at a time.
+/// Only files inside the skill can be read, by their paths in it. Links are never followed. At most 1 MiB is printed at
+/// a time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier read pdf references/forms.md
   metier read pdf references/forms.md --lines 10-20
   metier read pdf assets/form.pdf --offset 1048576 > rest
-  metier read pdf assets/logo.png --json            bytes that are no text in base64")]
+  metier read pdf assets/logo.png --json            binary files are base64")]
 pub(crate) struct Args {
-    /// The skill: its name, its id or its directory
+    /// Skill: its name, id or directory
     #[arg(value_name = "SKILL")]
     name: String,
 
-    /// The file, as a path in the skill
+    /// File: its path in the skill
     path: String,
 
-    /// These lines only, counted from 1: `10-20`, `10-` or `10`
+    /// Print only these lines, counted from 1: `10-20`, `10-` or `10`
     #[arg(long, value_name = "FIRST[-LAST]", conflicts_with_all = ["offset", "length"])]
     lines: Option<String>,
 
-    /// Bytes from here on
+    /// Start at this byte
     #[arg(long, value_name = "BYTES")]
     offset: Option<u64>,
 
-    /// At most so many bytes
+    /// Maximum number of bytes
     #[arg(long, value_name = "BYTES")]
     length: Option<u64>,
 
@@ -44,7 +45,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     catalog: Flags,
 
-    /// Print the content with its type and digests as JSON
+    /// Print the content, its type and digests as JSON
     #[arg(long)]
     json: bool,
 }
@@ -64,7 +65,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     output.raw().write_all(&resource.bytes)?;
     if let Some(next) = resource.next_offset().filter(|_| part.is_none()) {
         let total = resource.total_bytes;
-        output.note(format_args!("note: these are {next} of {total} bytes; go on with --offset {next}"))?;
+        output.note(format_args!("note: printed {next} of {total} bytes; `--offset {next}` continues"))?;
     }
     Ok(Exit::Done)
 }
@@ -72,8 +73,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 impl Args {
     fn part(&self) -> Result<Option<ResourcePart>, UsageError> {
         if let Some(lines) = &self.lines {
-            let wrong =
-                || UsageError(format!("`{lines}` is no range of lines; write `10-20`, `10-` or `10`"));
+            let wrong = || UsageError(format!("invalid line range `{lines}`; use 10-20, 10- or 10"));
             let number = |text: &str| text.parse().map_err(|_| wrong());
             let (first, last) = match lines.split_once('-') {
                 None => (number(lines)?, Some(number(lines)?)),

@@ -1,4 +1,4 @@
-//! `metier remove`: installed skills taken away again.
+//! `metier remove`: removes installed skills.
 
 use serde_json::json;
 
@@ -6,28 +6,29 @@ use crate::exit::Exit;
 use crate::installing::{notes, print, record, recorder, store};
 use crate::output::Output;
 
-/// Remove installed skills: all that are named, or none
+/// Remove installed skills
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-What they consisted of stays in the store until `metier gc`.
+If one of them is not installed, none is removed. Their content stays in the store until
+`metier gc`.
 
 Examples:
   metier remove pdf ocr
   metier remove pdf --missing-ok")]
 pub(crate) struct Args {
-    /// Which
+    /// Skills to remove
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
 
-    /// It is all right if one is not installed
+    /// Ignore names that are not installed
     #[arg(long)]
     missing_ok: bool,
 
-    /// Say what would be removed, and remove nothing
+    /// Show what would be removed, without removing it
     #[arg(long)]
     dry_run: bool,
 
-    /// Print what was removed as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

@@ -1,4 +1,4 @@
-//! `metier run`: an agent in a home of its own, with the skills that it was given.
+//! `metier run`: an agent in a temporary home with exactly the given skills.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -18,8 +18,8 @@ use crate::table::counted;
 /// Run an agent in a temporary home with exactly the skills you give it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The agent gets your authentication, and nothing else of your home or your variables. What it reads in
-the working directory and above (instructions, commands, hooks, MCP servers, settings) is reported.
+The agent gets your authentication, but nothing else from your home or environment. Instructions,
+commands, hooks, MCP servers and settings that it reads in the working directory and above are reported.
 The exit code is the agent's. Processes that it leaves running are ended.
 
 Examples:
@@ -29,38 +29,38 @@ Examples:
   metier run claude pdf ./ocr --copy form.pdf -- -p 'fill in form.pdf'
   metier run claude --no-skills -- -p 'fill in form.pdf'")]
 pub(crate) struct Args {
-    /// The agent: claude, codex, opencode, gemini, goose, copilot
+    /// Agent: claude, codex, opencode, gemini, goose or copilot
     #[arg(value_parser = agent)]
     agent: Agent,
 
     #[command(flatten)]
     given: Given,
 
-    /// Run without any skill, to compare
+    /// Run without any skills, for comparison
     #[arg(long, conflicts_with_all = ["skills", "skill", "all", "root"])]
     no_skills: bool,
 
-    /// Keep out everything else that agents read: skills, instructions, commands, hooks, MCP servers, settings;
-    /// or do not start
+    /// Hide everything else that agents read: skills, instructions, commands, hooks, MCP servers and settings. If
+    /// that is not possible, the agent is not started
     #[arg(long)]
     hermetic: bool,
 
     #[command(flatten)]
     place: Place,
 
-    /// Let the agent have your variables, without those that look like secrets
+    /// Pass your environment variables to the agent, except those that look like secrets
     #[arg(long)]
     host_env: bool,
 
-    /// A variable for the agent
+    /// Set a variable for the agent. Can be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
 
-    /// The agent's program, where it is not on the path
+    /// Program of the agent, if it is not in PATH
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
 
-    /// What the agent is called with
+    /// Arguments for the agent
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
 }
@@ -68,21 +68,21 @@ pub(crate) struct Args {
 /// Where the agent works.
 #[derive(Debug, clap::Args)]
 struct Place {
-    /// Work in a fresh, empty directory that is removed afterwards
+    /// Work in a new, empty directory that is removed afterwards
     #[arg(long)]
     workspace: bool,
 
-    /// Work in a fresh directory with a copy of this file or directory. May be repeated
+    /// Work in a new directory with a copy of this file or directory. Can be repeated
     #[arg(long, value_name = "PATH")]
     copy: Vec<PathBuf>,
 
-    /// Keep the home and the fresh directory, and say where they are
+    /// Keep the home and the new directory, and print where they are
     #[arg(long)]
     keep: bool,
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("wants NAME=VALUE")?;
+    let (name, value) = text.split_once('=').ok_or("use NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
@@ -136,17 +136,17 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let ended = wait(&mut running, signals)?;
     if ended.left > 0 {
         let left = counted(ended.left, "process");
-        output
-            .note(format_args!("note: {left} of the agent could not be ended; it belongs to another user"))?;
+        output.note(format_args!("note: {left} of the agent could not be ended: another user owns it"))?;
     }
     let AgentHome { home, working, .. } = place;
     if args.place.keep {
         let kept = home.keep();
-        output.note(format_args!("the home is kept: {}", kept.display()))?;
-        output
-            .note(format_args!("note: it has what the agent authenticates with; its skills cannot be removed before `chmod -R u+w`"))?;
+        output.note(format_args!("kept the home: {}", kept.display()))?;
+        output.note(format_args!(
+            "note: it contains the agent's credentials; to remove it, first run `chmod -R u+w` on it"
+        ))?;
         if let WorkingDirectory::Temporary(workspace) = working {
-            output.note(format_args!("the working directory is kept: {}", workspace.keep().display()))?;
+            output.note(format_args!("kept the working directory: {}", workspace.keep().display()))?;
         }
     } else if let Err(error) = home.remove() {
         let error = anyhow::Error::new(error);
@@ -164,11 +164,11 @@ fn note_project(agent: Agent, working: &Path, output: &mut Output) -> anyhow::Re
     let title = agent.title();
     for file in files.iter().take(NAMED) {
         let (path, kind) = (file.path.display(), file.kind);
-        output.note(format_args!("note: {title} also reads {path} ({kind}); `--hermetic` keeps that out"))?;
+        output.note(format_args!("note: {title} also reads {path} ({kind}); `--hermetic` hides it"))?;
     }
     if let Some(more) = files.len().checked_sub(NAMED).filter(|more| *more > 0) {
         let more = counted(more, "more file");
-        output.note(format_args!("note: {title} also reads {more}; `--hermetic` keeps that out"))?;
+        output.note(format_args!("note: {title} also reads {more}; `--hermetic` hides them"))?;
     }
     Ok(())
 }
@@ -188,10 +188,10 @@ fn note_leaks(
         let (title, directory) = (agent.title(), leak.directory.display());
         let instead = match same.as_slice() {
             [] => String::new(),
-            names => format!(" and may take `{}` from there instead of yours", names.join("`, `")),
+            names => format!(" and may use `{}` from there instead of yours", names.join("`, `")),
         };
         output.note(format_args!(
-            "note: {title} also finds {count} in {directory}{instead}; `--hermetic` keeps that out"
+            "note: {title} also finds {count} in {directory}{instead}; `--hermetic` hides them"
         ))?;
     }
     Ok(())

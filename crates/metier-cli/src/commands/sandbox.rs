@@ -1,4 +1,4 @@
-//! `metier sandbox run`: one command under a profile, to try things.
+//! `metier sandbox run`: one command in the sandbox.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::output::Output;
 use crate::running::{GivenArgs, Through, cancel_by_signals, exit};
 use crate::work::WorkArgs;
 
-/// Run a command in the sandbox that scripts of skills run in
+/// Run commands in the sandbox that scripts of skills run in
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -26,14 +26,14 @@ enum Command {
     Run(Box<RunArgs>),
 }
 
-/// Run a command and say how it ended
+/// Run a command in the sandbox
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Inside there are the system's programs, the work directory, and nothing else: no home, no other
-processes, no network but its own loopback, no variables but those given here.
+The command sees the system's programs and the work directory, and nothing else: no home, no other
+processes, no network except its own loopback, and only the variables that are given here.
 
-The exit code is the command's; 124 when a limit ended it, 128 and the signal's number when a
-signal did, 130 when metier was told to end. What did not start ends with 2, 4 or 5.
+The exit code is the command's, 124 if a limit ended it, 128 plus the signal's number if a signal
+did, and 130 if metier was interrupted. If it was not started, the code is 2, 4 or 5.
 
 Examples:
   metier sandbox run -- ls -la
@@ -41,26 +41,26 @@ Examples:
   metier sandbox run --wall 5 --memory 256M --json -- sh -c 'sleep 60'
   metier sandbox run --network proxy --allow-host example.org:443 -- curl https://example.org")]
 struct RunArgs {
-    /// The tier whose profile it runs under: builtin, org, user or `third_party`
+    /// Tier whose profile applies: builtin, org, user or `third_party`
     #[arg(long, value_name = "TIER", default_value = "third_party")]
     profile: Tier,
 
-    /// A skill to show, read-only
+    /// Skill that it can read
     #[arg(long, value_name = "DIR")]
     skill: Option<PathBuf>,
 
     #[command(flatten)]
     work: WorkArgs,
 
-    /// More to read
+    /// Another path that it can read. Can be repeated
     #[arg(long, value_name = "PATH")]
     read: Vec<PathBuf>,
 
-    /// More to change
+    /// Another directory that it can change. Can be repeated
     #[arg(long, value_name = "DIR")]
     write: Vec<PathBuf>,
 
-    /// Do with Landlock and the system call filter where there are no namespaces; not for `third_party`
+    /// Without namespaces, run it with Landlock and the system call filter alone; not for `third_party`
     #[arg(long)]
     weaker: bool,
 
@@ -68,11 +68,11 @@ struct RunArgs {
     #[arg(long, conflicts_with = "weaker")]
     unprotected: bool,
 
-    /// Print how it ended, what it printed and which protections were active as JSON
+    /// Print the exit code, the output and the active protections as JSON
     #[arg(long)]
     json: bool,
 
-    /// The command and its arguments
+    /// Command and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 
@@ -128,9 +128,10 @@ fn profile(args: &RunArgs, metier: &Metier, output: &mut Output) -> anyhow::Resu
     if args.weaker {
         if Strictness::floor_of_tier(args.profile) == Strictness::Every {
             let tier = args.profile;
-            return Err(
-                UsageError(format!("skills of {tier} run with every protection or not at all")).into()
-            );
+            return Err(UsageError(format!(
+                "skills of the tier {tier} run only with every protection; `--weaker` does not apply to them"
+            ))
+            .into());
         }
         profile.strictness = Strictness::Core;
     }

@@ -1,4 +1,4 @@
-//! `metier scan`: what a reviewer would look for in skills, before they ever run.
+//! `metier scan`: looks for signs of an attack in skills, without running anything.
 
 use metier_catalog::{WalkItem, walk_skills};
 use metier_skill::Coded as _;
@@ -11,49 +11,59 @@ use metier_skill::{Limits, Location, SkillError, is_skill_directory};
 use metier_store::{StoreError, unpack_subjects};
 use rayon::prelude::*;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, UsageError};
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::render::{Scanned, Shape, from_here};
 
-/// Look for what attackers put into skills
+/// Scan skills for signs of an attack
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-A PATH is a skill's directory, its SKILL.md, a single markdown file, an archive, or a
-directory that is searched for skills; one without any is looked at as one. Nothing is
-run, and nothing is asked of the network. Exits with 1 if a skill is blocked, else with 0.
+A PATH is a skill's directory, its SKILL.md, a single Markdown file, an archive, or a
+directory that is searched for skills; a directory without any is scanned as one skill.
+Nothing is run, and the network is not used. Exits with 1 if a skill is blocked, else 0.
 
-A skill that nothing is found in is not proven harmless: read what you install.
+A clean report does not prove that a skill is harmless: read what you install.
 
 Examples:
   metier scan downloaded-skill          before you use it
-  metier scan --deny-warnings skills/   also fail for what somebody should look at
+  metier scan --deny-warnings skills/   also fail for findings that need a look
   metier scan --format github           annotations on a pull request
   metier scan --json | jq '.skills[] | select(.verdict == \"block\") | .path, .because'")]
 pub(crate) struct Args {
-    /// Where to look
+    /// Paths to scan
     #[arg(default_value = ".", value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Exit with 1 for what somebody should look at, too
+    /// Also exit with 1 if a skill needs a look
     #[arg(long)]
     deny_warnings: bool,
 
-    /// How to print findings
+    /// Format of the findings
     #[arg(long, value_enum, default_value_t = Shape::Text)]
     format: Shape,
 
-    /// The same as `--format json`
+    /// Same as `--format json`
     #[arg(long, conflicts_with = "format")]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if let Some(path) = args.paths.iter().find(|path| path.symlink_metadata().is_err()) {
+        let text = path.to_string_lossy();
+        if text.contains("://") {
+            return Err(UsageError(format!(
+                "`{text}` is a URL; `metier install {text} --dry-run` scans a repository without installing it"
+            ))
+            .into());
+        }
         return Err(SkillError::NotFound { path: path.clone() }.into());
     }
     let shape = if args.json { Shape::Json } else { args.format };
     let given = |path: &PathBuf| if shape == Shape::Json { path.clone() } else { from_here(path) };
-    let all: Vec<Scanned> = args.paths.iter().flat_map(|path| below(&given(path))).collect();
+    let progress = Progress::begin(output, "scanning skills");
+    let all: Vec<Scanned> = args.paths.iter().flat_map(|path| below(&given(path), &progress)).collect();
+    drop(progress);
     Scanned::print(&all, shape, output)?;
     let worst = if args.deny_warnings { ScanVerdict::Look } else { ScanVerdict::Block };
     let is_bad = all.iter().any(|skill| skill.verdict() >= worst);
@@ -61,7 +71,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 /// The skill at a path, or those below it.
-fn below(path: &Path) -> Vec<Scanned> {
+fn below(path: &Path, progress: &Progress) -> Vec<Scanned> {
     if path.is_file() && is_archive(path) {
         return packed(path);
     }
@@ -77,7 +87,7 @@ fn below(path: &Path) -> Vec<Scanned> {
         WalkItem::Skill(path) => look(path, Location::directory(path)),
         WalkItem::NotSearched(path, error) => Scanned::failed(path, error, error.code()),
     };
-    found.par_iter().map(scanned).collect()
+    found.par_iter().map(scanned).inspect(|_| progress.count()).collect()
 }
 
 /// Whether a file is called like an archive.

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use crate::exit::Exit;
 use crate::host::{Flags, finish};
 use crate::output::Output;
-use crate::table::{Columns, one_line, width_of};
+use crate::progress::Progress;
+use crate::table::{Columns, counted, one_line, width_of};
 
 /// Search for skills that fit a task
 ///
-/// Names and exact words weigh most; other words for the same thing, words that begin alike and words with one typing
-/// error find too.
+/// Matches exact words, prefixes, one-letter typos and synonyms. Names and exact words count most.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,35 +20,55 @@ Examples:
   metier search 'get the text out of a scanned document'
   metier search --json 'code revew' | jq -r '.hits[0].name'")]
 pub(crate) struct Args {
-    /// What you are looking for
+    /// Words that describe the task
     #[arg(required = true)]
     query: Vec<String>,
 
-    /// At most so many
-    #[arg(long, short = 'n', value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
-    limit: u32,
+    /// Maximum number of skills [default: 10, on a terminal only those that match almost as well as the best]
+    #[arg(long, short = 'n', value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
 
     #[command(flatten)]
     catalog: Flags,
 
-    /// Print all of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
+/// How many skills are printed if no number is given.
+const USUAL: u32 = 10;
+
+/// On a terminal, skills with a smaller part of the best score are left out if no number is given.
+const CLOSE: f32 = 0.7;
+
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let skills = args.catalog.find(output)?;
     output.flush()?;
+    let progress = Progress::begin(output, "preparing the search index");
     let search = skills.search()?;
-    let hits = search.query(&args.query.join(" "), args.limit as usize);
+    drop(progress);
+    let hits = search.query(&args.query.join(" "), args.limit.unwrap_or(USUAL) as usize);
     if args.json {
         output.json(&json!({ "hits": hits.iter().map(to_json).collect::<Vec<_>>() }))?;
     } else {
-        print(&hits, output)?;
+        let is_cut = args.limit.is_none() && output.columns().is_some();
+        let shown = if is_cut { close(&hits) } else { hits.len() };
+        print(&hits[..shown], output)?;
+        if shown < hits.len() {
+            let less = counted(hits.len() - shown, "less relevant skill");
+            output.note(format_args!("{less} not shown; `-n {USUAL}` shows up to {USUAL}"))?;
+        }
     }
     finish(skills, output)?;
     // As `grep` does: nothing found is not an error, but worth knowing.
     Ok(if hits.is_empty() { Exit::Findings } else { Exit::Done })
+}
+
+/// How many of the hits match almost as well as the first.
+fn close(hits: &[SearchHit<'_>]) -> usize {
+    let best = hits.first().map_or(0.0, |hit| hit.score);
+    hits.iter().take_while(|hit| hit.score >= best * CLOSE).count()
 }
 
 fn to_json(hit: &SearchHit<'_>) -> Value {
@@ -74,7 +94,7 @@ fn to_json(hit: &SearchHit<'_>) -> Value {
 
 fn print(hits: &[SearchHit<'_>], output: &mut Output) -> anyhow::Result<()> {
     if hits.is_empty() {
-        output.note("no skill fits; try other words, or `metier list`")?;
+        output.note("no skill matches; try other words, or `metier list`")?;
     }
     let names = hits.iter().map(|hit| width_of(hit.name())).max().unwrap_or(0);
     let tiers = hits.iter().map(|hit| hit.tier().as_str().len()).max().unwrap_or(0);
@@ -82,11 +102,15 @@ fn print(hits: &[SearchHit<'_>], output: &mut Output) -> anyhow::Result<()> {
     for hit in hits {
         let about = match hit.skill {
             SearchMatch::Entry(entry) if entry.state == State::On => one_line(&hit.snippet),
-            SearchMatch::Entry(entry) => one_line(&format!("[{}] {}", entry.state, hit.snippet)),
+            SearchMatch::Entry(entry) => {
+                let state = output.warning(&format!("[{}]", entry.state));
+                format!("{state} {}", one_line(&hit.snippet))
+            }
             SearchMatch::Unusable(unusable) => {
                 let code = unusable.problem.code;
                 let word = if code.is_strictness() { "only in lenient agents" } else { "not usable" };
-                one_line(&format!("[{word}: {code}] {}", hit.snippet))
+                let why = output.warning(&format!("[{word}: {code}]"));
+                format!("{why} {}", one_line(&hit.snippet))
             }
         };
         output.whole(columns.row(hit.name(), hit.tier().as_str(), &about, output))?;

@@ -36,54 +36,55 @@ use crate::work;
 /// the machine.
 const SOON: Duration = Duration::from_millis(50);
 
-/// What a person is told who starts it by hand.
+/// What a person who starts it by hand is told.
 const TERMINAL: &str = "\
 note: this is an MCP server on standard input and output, to be started by a client
 hint: `metier serve --print-config claude` shows the settings for a client; Ctrl-C ends the server";
 
-/// What a person is told who lets in everybody on a machine that is not theirs alone.
+/// The warning for an open server on a machine that has other users.
 const OTHERS: &str = "\
 warning: every user of this machine can use this server and run your skills
 hint: `--token-file FILE` admits only clients that send a token; `openssl rand -hex 16` creates one";
 
-/// How long whoever waits has to be told why nothing comes of it.
+/// How long a waiting client has to be told why it fails.
 const WORDS: Duration = Duration::from_millis(100);
 
-/// How long what is left to do may take when a server that listens ends.
+/// How long the remaining work of a listening server may take when it ends.
 const LAST: Duration = Duration::from_secs(15);
 
 /// Serve skills to MCP clients, on standard input and output or over HTTP
 ///
-/// Clients get four tools (list, load, read, run), skills as resources by the Skills extension, and prompts. The policy decides what
-/// they may do; scripts run in the sandbox, and everything is recorded, as with every other command.
+/// Clients get four tools (list, load, read, run), skills as resources (the Skills extension), and prompts. The policy
+/// applies, scripts run in the sandbox, and everything is recorded.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Scripts work in `--work DIR`. Without it they work in the client's root directory if it has exactly one,
-else in the directory where the server was started if that is a project, else in an empty temporary one.
+Scripts work in `--work DIR`. Without it, they work in the client's root directory if it has exactly
+one, else in the directory where the server was started if that is a project, else in an empty
+temporary directory.
 
 Examples:
-  metier serve --print-config claude            show the settings for Claude Code
+  metier serve --print-config claude            print the settings for Claude Code
   metier serve --root skills                    serve one client on standard input and output
   metier serve --http 7800                      serve any number of clients on this machine
   metier serve --http 0.0.0.0:7800 --token-file tokens --allow-host skills.example.org")]
 pub(crate) struct Args {
-    /// Listen for HTTP clients at /mcp: a port of this machine, or an address and a port
+    /// Listen for HTTP clients at /mcp, on a port of this machine or on an address and port
     #[arg(long, value_name = "[ADDR:]PORT", value_parser = address::parse)]
     http: Option<SocketAddr>,
 
-    /// File with the tokens that clients have to send: one per line, optionally after the holder's name and a space
+    /// File with the tokens that clients must send: one per line, optionally after the holder's name and a space
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 
-    /// A host name of the server, beside localhost. May be repeated
+    /// Host name of the server besides localhost. Can be repeated
     #[arg(long, value_name = "HOST", requires = "http")]
     allow_host: Vec<String>,
 
-    /// The origin of a web page that may use the server, such as `https://example.org`. May be repeated
+    /// Origin of a web page that may use the server, such as `https://example.org`. Can be repeated
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     allow_origin: Vec<String>,
 
-    /// Maximum number of requests per client and second
+    /// Maximum number of requests per second of one client
     #[arg(long, value_name = "N", default_value_t = 1_000, requires = "http", value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
 
@@ -91,30 +92,35 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 10_000, requires = "http")]
     max_sessions: usize,
 
-    /// The directory that scripts work in and may change
+    /// Directory that scripts work in and may change
     #[arg(long, value_name = "DIR")]
     work: Option<PathBuf>,
 
-    /// Follow links in the path of that directory; where they lead is shown
+    /// Follow links in the path of that directory, and print where they lead
     #[arg(long, requires = "work")]
     follow_links: bool,
 
-    /// Whether a person is asked through the client where the policy wants approval: client or never. With never, only what was
-    /// approved before is allowed
+    /// Who is asked if approval is needed: client or never. With never, only what was approved before is allowed
     #[arg(long, value_name = "WHO", default_value = "client", hide_possible_values = true)]
     ask: Asked,
 
-    /// What the tools are called: plain (`load_skill`) or dotted (`skills.read`); the setting `tool_names`, plain without one
+    /// Names of the tools: plain (`load_skill`) or dotted (`skills.read`) [default: the setting `tool_names`, else plain]
     #[arg(long, value_name = "HOW", hide_possible_values = true)]
     tool_names: Option<Names>,
 
     /// Where the skill list goes: instructions, description (of the tool that loads skills) or nowhere
-    #[arg(long, value_name = "WHERE", default_value = "instructions", hide_possible_values = true)]
-    catalogue: Where,
+    #[arg(
+        long,
+        alias = "catalogue",
+        value_name = "WHERE",
+        default_value = "instructions",
+        hide_possible_values = true
+    )]
+    skill_list: Where,
 
     /// Maximum size of the skill list in tokens
-    #[arg(long, value_name = "N", default_value_t = 4_000)]
-    catalogue_tokens: usize,
+    #[arg(long, alias = "catalogue-tokens", value_name = "N", default_value_t = 4_000)]
+    skill_list_tokens: usize,
 
     /// Print the settings for a client and exit: claude, codex, opencode, gemini, goose, copilot, vscode, cursor
     #[arg(long, value_name = "CLIENT", hide_possible_values = true)]
@@ -165,7 +171,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let later: Option<Box<dyn FnOnce() + Send>> = if is_known {
         let (library, until) = (Arc::clone(&library), until.clone());
         Some(Box::new(move || {
-            // Whatever goes wrong, nobody can be served any more than this.
+            // After an error, no client can be served any longer.
             let ends = until.drop_guard();
             let done = server.open(&library).map_err(anyhow::Error::new);
             if let Err(error) = &done {
@@ -187,7 +193,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     };
     output.flush()?;
     let served = serve(Arc::clone(&library), http, until, later, output)?;
-    // Whoever left before anything was opened has begun nothing that must come to its end.
+    // A client that left before the skills were opened has started nothing that must be finished.
     let opened = if library.is_open() { opening.recv().ok() } else { opening.try_recv().ok() };
     let Some(opened) = opened.transpose()? else {
         return Ok(served.map(|()| Exit::Done)?);
@@ -197,8 +203,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Serves until the client goes, or until somebody says that it is enough. What is to be done later is not done before somebody wants it, or
-/// a moment has passed.
+/// Serves until the client disconnects or a signal arrives. `later` runs once a client asks for something, or after a moment.
 fn serve(
     library: Arc<Library>,
     http: Option<HttpOptions>,
@@ -206,13 +211,13 @@ fn serve(
     later: Option<Box<dyn FnOnce() + Send>>,
     output: &mut Output,
 ) -> anyhow::Result<Result<(), McpError>> {
-    // One client needs one thread, and is answered sooner by it: nothing has to be handed from one to the next.
+    // One client needs one thread, which answers sooner: nothing is passed between threads.
     let (mut builder, last) = match http {
         Some(_) => (Builder::new_multi_thread(), LAST),
         None => (Builder::new_current_thread(), Duration::ZERO),
     };
     let runtime = builder.enable_all().build().context("cannot serve")?;
-    // Whoever ends it before that ends it at once: nothing has begun.
+    // A signal before this point ends the process at once: nothing has started.
     runtime.block_on(async { end_by_signals(&until) })?;
     if let Some(later) = later {
         let (library, until) = (Arc::clone(&library), until.clone());
@@ -236,7 +241,7 @@ fn serve(
         let _ = output.flush();
         server.serve(until).await
     });
-    // At standard input somebody may still wait for a client that says nothing more.
+    // A thread may still be reading from standard input.
     runtime.shutdown_timeout(last);
     Ok(served)
 }
@@ -247,12 +252,12 @@ fn print_config(client: Client, args: &Args, output: &mut Output) -> anyhow::Res
         Some(address) => snippet::Server::At { address, has_token: args.token_file.is_some() },
     };
     let (place, settings) = snippet::of(client, &server);
-    output.note(format_args!("into {place}:"))?;
+    output.note(format_args!("put this into {place}:"))?;
     output.text(&settings)?;
     Ok(Exit::Done)
 }
 
-/// What was said on the command line, for somebody who says it from elsewhere: all of it but the question, with paths that do not begin here.
+/// The arguments of this command line without `--print-config`, with absolute paths, so that they work in any directory.
 fn said(environment: &Environment, words: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words.iter();
@@ -306,12 +311,12 @@ impl Args {
             Some(Names::Dotted) => options.tool_names = ToolNames::Dotted,
             None => {}
         }
-        options.skill_list = match self.catalogue {
+        options.skill_list = match self.skill_list {
             Where::Instructions => SkillListPlacement::Instructions,
             Where::Description => SkillListPlacement::Description,
             Where::Nowhere => SkillListPlacement::Nowhere,
         };
-        options.skill_list_tokens = self.catalogue_tokens;
+        options.skill_list_tokens = self.skill_list_tokens;
         options.ask = match self.ask {
             Asked::Client => AskMode::Client,
             Asked::Never => AskMode::Never,
@@ -328,7 +333,7 @@ impl Args {
     }
 }
 
-/// The command that approves something of the skills that are served here.
+/// The command that approves something for the skills that are served here.
 fn approve(environment: &Environment, words: &[String]) -> String {
     let mut command = vec!["metier".to_owned(), "approve".to_owned()];
     let mut kept = said(environment, words).into_iter();
@@ -345,7 +350,7 @@ fn approve(environment: &Environment, words: &[String]) -> String {
     command.join(" ")
 }
 
-/// The first signal ends the serving. Whoever says so again means at once.
+/// The first signal ends the serving in order, a second one ends the process at once.
 fn end_by_signals(until: &CancellationToken) -> io::Result<()> {
     let is_told = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {

@@ -1,4 +1,4 @@
-//! `metier show`: what one skill says, what it brings, what it costs.
+//! `metier show`: fields, files, digests and costs of one skill.
 
 use std::path::Path;
 
@@ -21,23 +21,23 @@ use crate::table::one_line;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  metier show code-review            the skill of that name that is used here
+  metier show code-review            the skill with that name
   metier show third_party/code-review
-  metier show --body writing-skills  its instructions
-  metier show skills/code-review     the one in that directory; also ./code-review
+  metier show --body writing-skills  only its instructions
+  metier show skills/code-review     the skill in that directory
   metier show --json notes.md | jq .description")]
 pub(crate) struct Args {
-    /// The skill: its name, its id, its directory, or a single markdown file
+    /// Skill: its name, id or directory, or a single Markdown file
     skill: String,
 
     #[command(flatten)]
     catalog: Flags,
 
-    /// Print the instructions and nothing else
+    /// Print only the instructions
     #[arg(long, conflicts_with = "json")]
     body: bool,
 
-    /// Print all of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
@@ -168,7 +168,7 @@ fn look(path: &Path, shown_path: String, output: &mut Output) -> anyhow::Result<
 }
 
 impl Shown {
-    /// What a model pays for the skill while it is only listed, and once it is active.
+    /// Tokens while the skill is only listed, and once it is active.
     fn cost(&self) -> (usize, usize) {
         (tokens(self.skill.name.len() + self.skill.description.len()), tokens(self.skill.body.len()))
     }
@@ -191,7 +191,7 @@ impl Shown {
         }
         if let Some(tools) = &skill.allowed_tools {
             if tools.is_empty() {
-                output.row("allowed-tools", "none at all")?;
+                output.row("allowed-tools", "none")?;
             }
             rows("allowed-tools", tools.rules(), output)?;
         }
@@ -211,7 +211,7 @@ impl Shown {
         output.row("path", &self.path)?;
         if self.is_tampered {
             let name = one_line(&skill.name);
-            output.row("changed", &format!("not what was installed, so it is not loaded; `metier verify` shows the difference, `metier update {name}` repairs it"))?;
+            output.row("changed", &format!("its content differs from what was installed, so it is not loaded; `metier verify` shows the difference, `metier update {name}` repairs it"))?;
         }
         if let Some(known) = &self.provenance {
             let commit = known.resolved.as_ref().map(|resolved| format!(" ({resolved})")).unwrap_or_default();
@@ -220,14 +220,14 @@ impl Shown {
             output.row("installed", &format!("{}{who}", known.time))?;
             let signed =
                 known.signature.as_ref().map(|signed| format!("{} ({})", signed.name, signed.fingerprint));
-            output.row("signed by", signed.as_deref().unwrap_or("nobody"))?;
+            output.row("signed by", signed.as_deref().unwrap_or("none"))?;
             let accepted = if known.scan.is_accepted { ", and the risk was accepted" } else { "" };
             output.row("scan", &format!("{}{accepted}", known.scan.verdict))?;
         }
         let (listed, active) = self.cost();
         output.row("tokens", &format!("about {listed} while listed, {active} more when active"))?;
         for file in &self.tree.files {
-            let run = if file.executable { ", can be run" } else { "" };
+            let run = if file.executable { ", executable" } else { "" };
             output.row("file", &format!("{} ({} bytes{run})", file.path_text(), file.size))?;
         }
         output.row("SKILL.md digest", &self.skill_md_digest.to_string())?;
@@ -240,19 +240,21 @@ impl Shown {
         Ok(())
     }
 
-    /// What a person has refused it, as far as the catalog knows it.
+    /// Stored refusals about it, if the catalog knows it.
     fn refusals(&self) -> Vec<Refusal> {
         let metier = Metier::with_defaults(Environment::read());
         let about = |entry: &Entry| metier.refusals(entry.name(), &self.tree_digest);
         self.listed.as_ref().map(|listed| about(&listed.entry)).unwrap_or_default()
     }
 
-    /// What the catalog says: whose it is, whether it is on, what else there is.
+    /// What the catalog knows: its id and state, and what shadows or refuses it.
     fn listing(&self, output: &mut Output) -> anyhow::Result<()> {
         let Some(Listed { entry, needs, set_by, warning }) = &self.listed else { return Ok(()) };
         output.row("id", &entry.id.to_string())?;
         let by = set_by.as_ref().map(|by| format!(", set by {by}")).unwrap_or_default();
-        output.row("state", &format!("{}{by}", entry.state))?;
+        let state = entry.state.as_str();
+        let state = if entry.state == State::On { state.to_owned() } else { output.warning(state) };
+        output.styled_row("state", &format!("{state}{}", one_line(&by)))?;
         if let Some(winner) = &entry.shadowed_by {
             output.row("shadowed by", &winner.to_string())?;
         }

@@ -1,4 +1,4 @@
-//! `metier sign`: a signature over the digest of a skill, in the form that `ssh-keygen -Y` makes and checks.
+//! `metier sign`: a signature over the digest of a skill, in the format of `ssh-keygen -Y`.
 
 use std::ffi::OsString;
 use std::fs;
@@ -16,26 +16,26 @@ use crate::output::Output;
 
 /// Sign a skill with an SSH key
 ///
-/// What is signed is the digest of the whole skill and a line feed, as `metier digest` prints it, for the namespace `metier-skill`. The
-/// signature is written beside the skill or archive, as NAME.sig, where `metier install` looks for it.
+/// The signed text is the digest that `metier digest` prints, followed by a line feed, in the namespace `metier-skill`.
+/// The signature is written next to the skill or archive as NAME.sig, where `metier install` looks for it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier sign my-skill --key ~/.ssh/id_ed25519
   metier sign my-skill.skill --key key --passphrase-file passphrase")]
 pub(crate) struct Args {
-    /// A skill's directory, or an archive with one skill
+    /// Directory of a skill, or an archive with one skill
     path: PathBuf,
 
-    /// The private key, ed25519, as `ssh-keygen` writes it
+    /// Private ed25519 key, in the format of `ssh-keygen`
     #[arg(long, value_name = "FILE")]
     key: PathBuf,
 
-    /// A file whose first line is the key's passphrase
+    /// File whose first line is the passphrase of the key
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
 
-    /// Print what was signed as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }

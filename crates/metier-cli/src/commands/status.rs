@@ -1,4 +1,4 @@
-//! `metier` alone: what is here, what is wrong, and what to do next. Nothing is started, recorded or checked that takes long.
+//! `metier` alone: what is here, what is wrong and what to do next. It starts and records nothing, and checks only what is fast.
 
 use metier_catalog::Entry;
 use metier_home::Agent;
@@ -6,6 +6,7 @@ use metier_host::{Environment, HostCatalog, Metier};
 
 use crate::host::save;
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::table::{counted, one_line};
 
 /// A command to try, and what it does.
@@ -15,7 +16,9 @@ pub(crate) fn run(output: &mut Output) -> anyhow::Result<()> {
     let title = concat!("metier ", env!("CARGO_PKG_VERSION"));
     output.summary(format_args!("{}: the runtime for Agent Skills", output.bold(title)))?;
     let (mut problems, mut steps) = (Vec::new(), Vec::new());
+    let progress = Progress::begin(output, "looking for skills");
     let found = Metier::open().and_then(|metier| metier.catalog());
+    drop(progress);
     match found {
         Ok(mut skills) => {
             save(&mut skills, output)?;
@@ -36,7 +39,7 @@ pub(crate) fn run(output: &mut Output) -> anyhow::Result<()> {
     if problems.is_empty() {
         output.styled_row("problems", &output.colored("none", true))?;
     } else {
-        steps.insert(0, ("metier doctor".to_owned(), "checks everything and says what fixes each problem"));
+        steps.insert(0, ("metier doctor".to_owned(), "checks everything and shows how to fix each problem"));
     }
     output.summary("")?;
     for (index, (command, what)) in steps.iter().take(3).enumerate() {
@@ -48,7 +51,7 @@ pub(crate) fn run(output: &mut Output) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The skills, and the agents that could use them.
+/// The skills and the agents that can use them.
 fn here(
     skills: &HostCatalog,
     problems: &mut Vec<String>,
@@ -58,7 +61,7 @@ fn here(
     let own = skills.skills().filter(|entry| entry.builtin().is_none()).count();
     let inside = skills.skills().count() - own;
     let more = [
-        (inside, "of metier itself"),
+        (inside, "built in"),
         (skills.shadowed().count(), "shadowed"),
         (skills.all().iter().filter(|entry| !entry.is_enabled()).count(), "off"),
     ];
@@ -87,7 +90,7 @@ fn here(
     Ok(())
 }
 
-/// The agents that are installed, and what they see.
+/// The installed agents, and how many skills each of them sees.
 fn agents(
     metier: &Metier,
     skills: Option<&HostCatalog>,
@@ -111,11 +114,11 @@ fn agents(
     Ok(found)
 }
 
-/// What somebody would do next here.
+/// The commands to suggest next.
 fn next(own: usize, agents: &[(Agent, usize)], skills: &HostCatalog) -> Vec<Step> {
     if own == 0 {
         return vec![
-            ("metier tour".to_owned(), "shows what metier does, in a minute"),
+            ("metier tour".to_owned(), "shows what metier does in one minute"),
             ("metier install OWNER/REPOSITORY".to_owned(), "installs skills from a git repository"),
             ("metier new NAME --in ~/.claude/skills".to_owned(), "starts a skill of your own"),
         ];

@@ -1,4 +1,4 @@
-//! `metier tour`: what metier does, shown on its own skills in a temporary place.
+//! `metier tour`: a demonstration with the built-in skills in a temporary directory.
 
 use std::io::{BufReader, IsTerminal as _};
 use std::path::Path;
@@ -24,16 +24,17 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::table::counted;
 
-/// See in a minute what metier does: in a temporary place, with nothing to set up
+/// See what metier does in one minute, without any setup
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Nothing of yours is read or changed, and nothing is left behind.
+It uses the built-in skills in a temporary directory, which is removed afterwards. Your files are
+neither read nor changed.
 
 Examples:
   metier tour
-  metier tour --fast      without the pauses that a terminal gets between two steps")]
+  metier tour --fast      no pauses between the steps")]
 pub(crate) struct Args {
-    /// Do not pause between two steps
+    /// Do not pause between the steps
     #[arg(long)]
     fast: bool,
 }
@@ -42,7 +43,7 @@ pub(crate) struct Args {
 const SKILL: &str = "using-metier";
 const SCRIPT: &str = "scripts/look-around.sh";
 
-/// How long there is to read a step, on a terminal.
+/// The time to read a step, on a terminal.
 const PAUSE: Duration = Duration::from_secs(4);
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
@@ -67,7 +68,7 @@ struct Tour {
     work: std::path::PathBuf,
     has_pauses: bool,
     step: usize,
-    /// Told to end: what was made for the tour is removed first.
+    /// Set by a signal: the temporary directory is removed before the process ends.
     interrupted: Arc<AtomicBool>,
 }
 
@@ -95,7 +96,7 @@ impl Tour {
         Ok(Self { catalog, session, journal, store, work, has_pauses, step: 0, interrupted })
     }
 
-    /// Leaves time to read, on a terminal; whether somebody wants to end.
+    /// Pauses on a terminal. Returns whether a signal has arrived.
     fn is_interrupted(&self, output: &mut Output) -> anyhow::Result<bool> {
         output.line("")?;
         output.flush()?;
@@ -109,7 +110,7 @@ impl Tour {
         Ok(self.interrupted.load(Ordering::Relaxed))
     }
 
-    /// The heading of the next step, with the command that does the same elsewhere.
+    /// Prints the heading of the next step, with the command that does the same.
     fn heading(&mut self, title: &str, command: &str, output: &mut Output) -> anyhow::Result<()> {
         self.step += 1;
         output.line(output.bold(&format!("{}. {title}", self.step)))?;
@@ -122,12 +123,12 @@ impl Tour {
             let line = format!("   {:<15} {:<8} {}", skill.name(), skill.tier(), skill.description());
             output.cut(line)?;
         }
-        output.line("   (Here its own; elsewhere yours, your project's, your organisation's.)")?;
+        output.line("   (The tour uses the built-in skills. `metier list` also shows yours.)")?;
         Ok(())
     }
 
     fn prompt(&mut self, output: &mut Output) -> anyhow::Result<()> {
-        self.heading("A model sees names and descriptions, until it needs more.", "prompt", output)?;
+        self.heading("A model sees only names and descriptions until it needs more.", "prompt", output)?;
         let skills: Vec<ListedSkill<'_>> = self
             .catalog
             .for_models()
@@ -152,7 +153,7 @@ impl Tour {
         let (shown, count) = (rendered.tokens, counted(skills.len(), "skill"));
         output.line("   …")?;
         output.line(format_args!(
-            "   {count}: {shown} tokens in the prompt, and not the {whole} of all their files."
+            "   {count}: {shown} tokens in the prompt; all their files would be {whole} tokens."
         ))?;
         let cost = u64::try_from(shown / skills.len().max(1)).unwrap_or(0);
         let entries = self.catalog.clone();
@@ -162,7 +163,7 @@ impl Tour {
 
     fn activation(&mut self, output: &mut Output) -> anyhow::Result<()> {
         let command = format!("activate {SKILL}");
-        self.heading("Activated, a skill hands out its instructions: these very bytes.", &command, output)?;
+        self.heading("Activating a skill gives the model its instructions.", &command, output)?;
         let activation = self.session.activate(SKILL)?;
         let lines = activation.content.lines();
         for line in lines
@@ -174,25 +175,30 @@ impl Tour {
             output.cut(format_args!("   {line}"))?;
         }
         let digest = activation.tree_digest.to_string();
-        output.line(format_args!("   {} tokens, {}…", activation.tokens, &digest[..19]))?;
+        output.line(format_args!(
+            "   {} tokens; the content has the digest {}…",
+            activation.tokens,
+            &digest[..19]
+        ))?;
         Ok(())
     }
 
     fn script(&mut self, output: &mut Output) -> anyhow::Result<()> {
         let command = format!("exec {SKILL} {SCRIPT}");
-        self.heading("A script runs in a sandbox. This one tries what it can, and tells.", &command, output)?;
+        self.heading("Scripts run in a sandbox. This one reports what it can do there.", &command, output)?;
         let work = self.session.work_directory(&self.work)?;
         let done = self.session.run_script(ScriptCall::new(SKILL, SCRIPT, work), &mut ());
         let report = match done {
             Ok(report) => report,
             Err(error) => {
-                output.line(format_args!("   It was not run: {error}"))?;
-                output.line("   `metier doctor` says what this machine lacks, and what would help.")?;
+                output.line(format_args!("   The script was not run: {error}"))?;
+                output
+                    .line("   `metier doctor` shows what is missing on this machine and how to enable it.")?;
                 return Ok(());
             }
         };
         for line in String::from_utf8_lossy(&report.run.stdout.bytes).lines() {
-            // What is refused is what should be.
+            // A refusal is the good outcome here.
             let shown = line.replace("refused", &output.colored("refused", true));
             output.cut(format_args!("   {shown}"))?;
         }
@@ -200,7 +206,7 @@ impl Tour {
         let all = Protection::ALL.len();
         let time = report.run.wall().as_millis();
         output.line(format_args!(
-            "   {active} of {all} protections were measured before it started; it took {time} ms."
+            "   {active} of {all} protections were active, checked before it started. It ran for {time} ms."
         ))?;
         Ok(())
     }
@@ -208,7 +214,7 @@ impl Tour {
     fn policy(&mut self, output: &mut Output) -> anyhow::Result<()> {
         let command = format!("policy check --skill {SKILL} --tool Bash --input …");
         self.heading(
-            "While it is active, it has the tools that it declares, and no others.",
+            "While a skill is active, only the tools that it declares are allowed.",
             &command,
             output,
         )?;
@@ -225,7 +231,7 @@ impl Tour {
     }
 
     fn finish(mut self, place: &Path, output: &mut Output) -> anyhow::Result<()> {
-        self.heading("All of it was recorded, and the record proves itself.", "audit log", output)?;
+        self.heading("Every step was recorded in a tamper-evident journal.", "audit log", output)?;
         let Self { session, journal, store, .. } = self;
         session.end()?;
         drop(journal);
@@ -247,19 +253,19 @@ impl Tour {
         }
         let verified = verify(&recorded, &[])?;
         let replayed = replay(&mut JournalReader::open(&recorded)?, &store, &RecordQuery::default())?;
-        let is_whole = verified.damage.is_none() && replayed.divergence.is_none();
-        let whole = output.colored(if is_whole { "whole" } else { "NOT whole" }, is_whole);
+        let is_intact = verified.damage.is_none() && replayed.divergence.is_none();
+        let word = output.colored(if is_intact { "OK" } else { "FAILED" }, is_intact);
         output.line(format_args!(
-            "   {}: {whole}. What was handed out and run is kept, and replays.",
+            "   {word}: {} intact; every activation and run can be replayed.",
             counted(records.len(), "record")
         ))?;
         Self::forge(&recorded, output)?;
         output.line("")?;
-        output.line("Now yours: `metier list`, `metier doctor`, and `metier --help` for the rest.")?;
+        output.line("Next: `metier list` shows your skills, `metier doctor` checks this machine.")?;
         Ok(())
     }
 
-    /// What happens when somebody makes a no into a yes afterwards.
+    /// Shows that a changed record is detected.
     fn forge(recorded: &JournalAddress, output: &mut Output) -> anyhow::Result<()> {
         let mut lines = Vec::new();
         JournalReader::open(recorded)?.export(&mut lines)??;
@@ -267,11 +273,11 @@ impl Tour {
             String::from_utf8_lossy(&lines).replacen("\"decision\":\"deny\"", "\"decision\":\"allow\"", 1);
         let damage = verify_export(&mut BufReader::new(text.as_bytes()), &[])?.damage;
         let found = match damage.and_then(|damage| damage.sequence) {
-            Some(sequence) => format!("found: record {sequence} was changed"),
-            None => "nobody noticed".to_owned(),
+            Some(sequence) => format!("Detected: record {sequence} was changed"),
+            None => "NOT detected!".to_owned(),
         };
         let found = output.colored(&found, false);
-        output.line(format_args!("   With one `deny` made `allow` in a copy of it: {found}."))?;
+        output.line(format_args!("   In a copy, one `deny` was changed to `allow`. {found}."))?;
         Ok(())
     }
 }

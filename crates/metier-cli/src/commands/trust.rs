@@ -1,4 +1,4 @@
-//! `metier trust`: folders whose skills count as the person's own.
+//! `metier trust`: folders whose skills have the tier `user`.
 
 use std::path::PathBuf;
 
@@ -12,24 +12,24 @@ use crate::table::one_line;
 
 /// Mark a folder as trusted: its skills count as your own
 ///
-/// Skills in `.agents/skills` and `.claude/skills` of a project's folder are `third_party` until that folder is trusted.
-/// Folders below it need to be trusted themselves. Only trust what you would run.
+/// Skills in `.agents/skills` and `.claude/skills` of a project are `third_party` until its folder is trusted. Folders
+/// below it are not trusted with it. Only trust folders whose content you would run.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier trust .             trust this project
-  metier trust --list        what is trusted
-  metier trust --remove .    trust it no longer")]
+  metier trust --list        list trusted folders
+  metier trust --remove .    stop trusting this project")]
 pub(crate) struct Args {
-    /// The folder
+    /// Folder to trust
     #[arg(required_unless_present = "list")]
     folder: Option<PathBuf>,
 
-    /// Take the mark off the folder
+    /// Stop trusting the folder
     #[arg(long, requires = "folder")]
     remove: bool,
 
-    /// Print the folders that are trusted
+    /// List the trusted folders
     #[arg(long, conflicts_with_all = ["folder", "remove"])]
     list: bool,
 

@@ -1,15 +1,17 @@
-//! `metier update`: installed skills brought up to date with where they came from, after showing what changes.
+//! `metier update`: brings installed skills up to date with their sources, after showing what changes.
 
 use metier_host::{confirm, is_terminal_attached};
 use metier_store::{ChangeKind, Installation, LockedSkill, PlannedChange};
 
 use crate::exit::{Exit, UsageError};
-use crate::installing::{Installing, Progress, checked, finish, notes, print, record, recorder, store, sum};
+use crate::installing::{Installing, checked, finish, notes, print, record, recorder, store, sum};
 use crate::output::Output;
+use crate::progress::Progress;
 
-/// Bring installed skills up to date with where they came from
+/// Update installed skills from their sources
 ///
-/// What changes is shown first: every file, who signed it, what may be run. At a terminal you are asked; elsewhere `--yes` says so.
+/// The changes are shown first: files, signers and scan results. At a terminal you are then asked; elsewhere `--yes` is
+/// needed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -17,11 +19,11 @@ Examples:
   metier update pdf
   metier update --yes")]
 pub(crate) struct Args {
-    /// Which; all, if none is named
+    /// Skills to update [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 
-    /// Do it without asking
+    /// Update without asking
     #[arg(long, short)]
     yes: bool,
 
@@ -38,7 +40,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
      -> anyhow::Result<Installation> {
         let mut options = options.clone();
         (options.dry_run, options.agreed) = (dry_run, agreed);
-        let progress = Progress::begin(output);
+        let progress = Progress::begin(output, "updating");
         let say = |text: &str| progress.say(text);
         let fetching = store.fetching().telling(&say);
         let updated = store.update(&args.names, &store.working(), &options, &fetching);
@@ -56,24 +58,25 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         return finish(&planned, &store, recorder, &args.installing, output);
     }
     if args.installing.json {
-        return Err(UsageError("say `--yes` or `--dry-run` with `--json`".to_owned()).into());
+        return Err(UsageError("`--json` needs `--yes` or `--dry-run`".to_owned()).into());
     }
     notes(&planned, output)?;
     print(&planned.changes, output)?;
     output.flush()?;
-    // What is only put right has been agreed to.
+    // Repairing an installed skill needs no new confirmation.
     let is_news =
         |change: &PlannedChange| !matches!(change.kind, ChangeKind::Unchanged | ChangeKind::Repaired);
     let is_asked = !args.yes && planned.changes.iter().any(is_news);
     if is_asked && !is_terminal_attached() {
-        let message = "nothing was changed: say `--yes` to do it, there is nobody to ask";
+        let message =
+            "nothing was changed: updating needs confirmation, and no terminal is attached; `--yes` confirms";
         return Err(UsageError(message.to_owned()).into());
     }
-    if is_asked && !confirm("Do it?") {
+    if is_asked && !confirm("Update these skills?") {
         output.note("nothing was changed")?;
         return Ok(Exit::Done);
     }
-    // What was agreed to is what was shown, and nothing that came since.
+    // Only what was shown is installed, not what appeared since.
     let agreed = planned.changes.iter().filter_map(|change| change.after.clone()).collect();
     let done = update(false, Some(agreed), output)?;
     record(&done.changes, &store, recorder, output)?;

@@ -1,4 +1,4 @@
-//! `metier validate`: every finding about every skill below some paths.
+//! `metier validate`: checks skills and reports every finding.
 
 mod fixing;
 
@@ -13,64 +13,65 @@ use metier_skill::{Location, Rules, SkillError};
 use self::fixing::{Fixed, Mode};
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::render::{self, Checked, from_here};
 
 /// Check skills against the format's rules
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 #[command(after_help = "\
-A PATH is a skill's directory, its SKILL.md, a single markdown file, a directory that is
+A PATH is a skill's directory, its SKILL.md, a single Markdown file, a directory that is
 searched for skills, or `-` for a SKILL.md on standard input. Exits with 0 if all skills
-are valid or there are none below the current directory, with 1 if one is not valid, with
-4 if there is nothing at a PATH.
+are valid or the current directory has none, with 1 if one is not valid, and with 4 if a
+PATH does not exist.
 
 Examples:
   metier validate skills/
-  metier validate --strict my-skill     before publishing, after a plain validate
-  metier validate --fix --diff skills/  what --fix would change
-  metier validate --fix skills/         fix what has one obvious fix
+  metier validate --strict my-skill     the verdict of the reference validator
+  metier validate --fix --diff skills/  show what --fix would change
+  metier validate --fix skills/         fix what can be fixed automatically
   metier validate --format concise      one line per finding
   metier validate --format github       annotations on a pull request
   metier validate - --stdin-filename skills/pdf/SKILL.md < buffer     from an editor
   metier validate --json | jq '.skills[] | select(.valid | not) | .path'")]
 pub(crate) struct Args {
-    /// Where to look
+    /// Paths to check
     #[arg(default_value = ".", value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Give the reference validator's verdict, which is milder in some points
+    /// Apply the rules of the reference validator
     #[arg(long, conflicts_with = "lenient")]
     strict: bool,
 
-    /// Let pass what other clients load, with warnings
+    /// Accept what other clients load, with warnings
     #[arg(long)]
     lenient: bool,
 
-    /// Apply the fixes that findings carry, and change nothing else
+    /// Apply the fixes of findings, and change nothing else
     #[arg(long)]
     fix: bool,
 
-    /// Show what `--fix` would change as a diff, and change nothing
+    /// Show what `--fix` would change as a diff, without changing anything
     #[arg(long, conflicts_with_all = ["format", "json"])]
     diff: bool,
 
-    /// Exit with 1 for warnings too
+    /// Also exit with 1 if there are warnings
     #[arg(long)]
     deny_warnings: bool,
 
-    /// Look at SKILL.md alone, not at the files around it
+    /// Check only SKILL.md, not the files around it
     #[arg(long)]
     skill_md_only: bool,
 
-    /// The path that standard input stands for; its directory's name must be the skill's
+    /// Path that standard input stands for; its directory must have the skill's name
     #[arg(long, value_name = "FILE")]
     stdin_filename: Option<PathBuf>,
 
-    /// How to print findings
+    /// Format of the findings
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
 
-    /// The same as `--format json`
+    /// Same as `--format json`
     #[arg(long, conflicts_with = "format")]
     json: bool,
 }
@@ -101,9 +102,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     check_usage(args)?;
     let format = if args.json { Format::Json } else { args.format };
     let (mut checked, mut fixed, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+    let progress = Progress::begin(output, "checking skills");
     for path in &args.paths {
         let path = if format == Format::Json { path.clone() } else { from_here(path) };
-        for outcome in check_all(&path, &rules, args)? {
+        for outcome in check_all(&path, &rules, args, &progress)? {
             checked.push(outcome.skill);
             match outcome.fixed {
                 Ok(done) => fixed.extend(done),
@@ -111,6 +113,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             }
         }
     }
+    drop(progress);
     match format {
         _ if args.diff => {}
         Format::Text => render::text(&checked, output)?,
@@ -143,7 +146,7 @@ fn is_stdin(path: &Path) -> bool {
     path == Path::new(STDIN)
 }
 
-/// What goes with standard input, and what does not.
+/// Checks that the options fit standard input.
 fn check_usage(args: &Args) -> Result<(), UsageError> {
     let message = match args.paths.iter().filter(|path| is_stdin(path)).count() {
         0 if args.stdin_filename.is_some() => {
@@ -153,7 +156,7 @@ fn check_usage(args: &Args) -> Result<(), UsageError> {
             "standard input cannot be fixed in place; `--fix --diff` shows the changes"
         }
         0 | 1 => return Ok(()),
-        _ => "standard input can be checked only once; give `-` once",
+        _ => "standard input can be checked only once; give `-` only once",
     };
     Err(UsageError(message.to_owned()))
 }
@@ -186,9 +189,9 @@ impl Outcome {
     }
 }
 
-/// The skill at a path, or those below it. A directory without any is checked as if it were one, which says
-/// what is missing; but in the current directory nobody said that there is one.
-fn check_all(path: &Path, rules: &Rules, args: &Args) -> anyhow::Result<Vec<Outcome>> {
+/// The skill at a path, or the skills below it. A named directory without skills is checked as if it were a skill, which
+/// reports what is missing; the current directory is not.
+fn check_all(path: &Path, rules: &Rules, args: &Args, progress: &Progress) -> anyhow::Result<Vec<Outcome>> {
     if is_stdin(path) {
         return Ok(vec![check_stdin(rules, args)?]);
     }
@@ -197,7 +200,7 @@ fn check_all(path: &Path, rules: &Rules, args: &Args) -> anyhow::Result<Vec<Outc
     }
     let probe = |path: &Path| {
         let outcome = check(path, Location::directory(path), rules, args);
-        (!outcome.skill.lacks_file()).then_some(outcome)
+        (!outcome.skill.lacks_file()).then_some(outcome).inspect(|_| progress.count())
     };
     let found = walk_skills(path, &probe);
     if found.is_empty() && path != Path::new(".") {

@@ -1,4 +1,4 @@
-//! `metier verify`: whether installed skills still are what was installed.
+//! `metier verify`: checks that installed skills were not changed.
 
 use metier_host::HostStore;
 use serde_json::json;
@@ -6,29 +6,34 @@ use serde_json::json;
 use crate::exit::Exit;
 use crate::installing::{record_failed, store};
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::table::{counted, one_line};
 
-/// Digest everything that is installed again, and say what was modified
+/// Check that installed skills were not changed
+///
+/// Every file is digested again and compared with what was installed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Exits with 0 if every byte is what it was, else with 1.
+Exits with 0 if nothing was changed, else with 1.
 
 Examples:
   metier verify
   metier verify pdf --json")]
 pub(crate) struct Args {
-    /// Which; all, if none is named
+    /// Skills to check [default: all]
     #[arg(value_name = "NAME")]
     names: Vec<String>,
 
-    /// Print what was found as JSON
+    /// Print the result as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let store = store()?;
+    let progress = Progress::begin(output, "checking installed skills");
     let verified = store.verify_installed(&args.names)?;
+    drop(progress);
     let changed = verified.iter().filter(|skill| !skill.differences.is_empty()).count();
     record_failed(&store, HostStore::failed_verifications(&verified), output);
     if args.json {
@@ -37,8 +42,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         for skill in verified.iter().filter(|skill| !skill.differences.is_empty()) {
             let name = one_line(&skill.name);
             match skill.digest {
-                Some(digest) => output.line(format_args!("{name} is not what was installed ({digest})"))?,
-                None => output.line(format_args!("{name} was not installed"))?,
+                Some(digest) => {
+                    let differs = output.colored("differs", false);
+                    output.line(format_args!("{name} {differs} from what was installed ({digest})"))?;
+                }
+                None => {
+                    let was_not = output.colored("was not installed", false);
+                    output.line(format_args!("{name} {was_not} by metier"))?;
+                }
             }
             for difference in &skill.differences {
                 output.line(format_args!("  {}", one_line(difference)))?;
@@ -48,9 +59,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         let rest = if changed == 0 {
             String::new()
         } else {
-            format!(", {changed} not; `metier update` puts right what was installed and is changed")
+            format!(", {changed} changed; `metier update` repairs installed skills")
         };
-        output.summary(format!("{fine} as installed{rest}"))?;
+        output.summary(format!("{fine} unchanged{rest}"))?;
     }
     Ok(if changed == 0 { Exit::Done } else { Exit::Findings })
 }

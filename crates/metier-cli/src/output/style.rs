@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use anstyle::{AnsiColor, Style};
 
+use crate::table::{width_of, wrap};
+
 /// A style that begins. Each is a code point that is no character and that stands in no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
@@ -103,6 +105,34 @@ pub(super) fn without_others(text: &str) -> String {
     shown
 }
 
+/// A title with colours, broken between words to fit into so many columns. Lines of source stay as they are.
+pub(super) fn wrapped_title(line: &str, columns: usize) -> String {
+    let (mut plain, mut colours) = (String::with_capacity(line.len()), Vec::new());
+    for (index, part) in line.split('\u{1b}').enumerate() {
+        // Each sequence ends with its first `m`; others were removed before.
+        let (colour, rest) =
+            if index == 0 { ("", part) } else { part.split_at(part.find('m').map_or(0, |at| at + 1)) };
+        if index > 0 {
+            plain.push(END);
+            colours.push(format!("\u{1b}{colour}"));
+        }
+        plain.push_str(rest);
+    }
+    let is_title = plain.chars().find(|c| !is_mark(*c)).is_some_and(char::is_alphabetic);
+    if !is_title || width_of(&plain) <= columns {
+        return line.to_owned();
+    }
+    let mut colours = colours.into_iter();
+    let restored = wrap(&plain, columns, 2).chars().fold(String::new(), |mut text, c| {
+        match c {
+            END => text.extend(colours.next()),
+            _ => text.push(c),
+        }
+        text
+    });
+    restored
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +148,15 @@ mod tests {
             "a\u{fffd}[2Jb\u{fffd}]52;c;x\u{fffd}\u{fffd}31m"
         );
         assert_eq!(without_others("\u{1b}"), "\u{fffd}");
+    }
+
+    #[test]
+    fn titles_are_wrapped_with_their_colours() {
+        let title = "\u{1b}[1m\u{1b}[91merror[a-code]\u{1b}[0m: one two three";
+        assert_eq!(wrapped_title(title, 40), title);
+        assert_eq!(wrapped_title(title, 20), "\u{1b}[1m\u{1b}[91merror[a-code]\u{1b}[0m: one\n  two three");
+        let source = "3 | name: a very long line of source";
+        assert_eq!(wrapped_title(source, 10), source);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a scan found, in every format: one skill after the other.
+//! The findings of a scan, in every format.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, FindingView, SourceLine, concise, github, sarif, shown, text};
 use crate::output::Output;
+use crate::table::one_line;
 
 /// A skill that was looked at, and what there is to print of it.
 #[derive(Debug)]
@@ -162,11 +163,9 @@ fn people(all: &[Scanned], output: &mut Output) -> io::Result<()> {
             .any(|found| found.severity == RiskLevel::High);
         let how = if is_alone { "" } else { " together" };
         if !reasons.is_empty() {
-            output.line(format_args!(
-                "{} is blocked{how} by {}",
-                skill.path.display(),
-                reasons.join(", ")
-            ))?;
+            let blocked = output.colored("blocked", false);
+            let path = one_line(&skill.path.to_string_lossy());
+            output.line(format_args!("{path} is {blocked}{how} by {}", reasons.join(", ")))?;
         }
     }
     output.summary(sum(all))

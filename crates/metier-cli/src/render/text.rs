@@ -1,4 +1,4 @@
-//! Findings for people: the source underlined, what to do, and a sum.
+//! Findings for people: the underlined source, the help and a summary.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use super::{Checked, FindingView, SourceLine};
 use crate::output::{Output, clean, clean_line};
+use crate::progress::Progress;
 
 /// How wide findings are laid out where there is no terminal.
 const WIDTH: usize = 100;
@@ -23,7 +24,7 @@ pub(crate) fn text(checked: &[Checked], output: &mut Output) -> io::Result<()> {
     if checked.is_empty() { Ok(()) } else { output.summary(sum(checked)) }
 }
 
-/// What it all comes to, on one line.
+/// The summary, on one line.
 pub(super) fn sum(checked: &[Checked]) -> String {
     let (mut errors, mut all) = (0, 0);
     for finding in checked.iter().flat_map(Checked::findings) {
@@ -40,7 +41,7 @@ pub(super) fn sum(checked: &[Checked]) -> String {
     )
 }
 
-/// How often each rule was broken, the most frequent first; nothing where none was broken twice.
+/// Counts findings per rule, the most frequent first. Prints nothing unless a rule has two findings.
 fn per_rule(findings: &[FindingView<'_>], output: &mut Output) -> io::Result<()> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for finding in findings {
@@ -63,7 +64,10 @@ pub(super) fn underlined(findings: &[FindingView<'_>], output: &mut Output) -> i
     let renderer = if output.is_styled() { Renderer::styled() } else { Renderer::plain() };
     let renderer = renderer.decor_style(DecorStyle::Ascii).term_width(output.columns().unwrap_or(WIDTH));
     // Laying a finding out takes longer than finding it.
-    let rendered: Vec<String> = findings.par_iter().map(|finding| render(finding, &renderer)).collect();
+    let progress = Progress::begin(output, "laying out findings");
+    let rendered: Vec<String> =
+        findings.par_iter().map(|finding| render(finding, &renderer)).inspect(|_| progress.count()).collect();
+    drop(progress);
     for text in rendered {
         output.laid_out(&text)?;
         output.line("")?;

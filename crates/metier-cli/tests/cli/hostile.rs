@@ -134,7 +134,7 @@ fn a_file_that_cannot_be_mended_does_not_hide_the_others() {
     assert!(
         err.contains("made 1 fix in s/a/SKILL.md")
             && err.contains("made 1 fix in s/c/SKILL.md")
-            && err.contains("cannot fix s/b/SKILL.md: it has other names"),
+            && err.contains("cannot fix s/b/SKILL.md: it has hard links"),
         "{err}"
     );
     assert_eq!(fs::metadata(&linked).unwrap().nlink(), 2);

@@ -47,7 +47,7 @@ fn a_person_at_a_terminal_is_asked_for_name_and_description() {
     for typed in ["\u{4}", "A\nB\nC\n", "gone\n\u{4}", "gone\nDoes it\n\u{4}"] {
         let (seen, output) = at_terminal(&place, &["new"], typed);
         assert_eq!(output.status.code(), Some(2), "{seen}");
-        assert!(seen.contains("cancelled; nothing was made"), "{seen}");
+        assert!(seen.contains("cancelled; nothing was created"), "{seen}");
     }
     assert_eq!(
         fs::read_dir(place.path()).unwrap().filter(|e| e.as_ref().unwrap().file_name() != "me").count(),
@@ -107,5 +107,5 @@ fn a_full_disk_is_named_with_what_could_not_be_made() {
     let output = place.run(&["new", "code-review", "--in", small.to_str().unwrap()]);
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(5), "{told}");
-    assert!(told.contains(&format!("cannot make {}/code-review: ", small.display())), "{told}");
+    assert!(told.contains(&format!("cannot create {}/code-review: ", small.display())), "{told}");
 }

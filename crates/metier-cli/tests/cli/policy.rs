@@ -454,6 +454,18 @@ fn a_refusal_holds_and_names_cannot_pass_for_more() {
     assert_eq!(String::from_utf8_lossy(&output.stderr).lines().count(), 1);
 }
 
+/// A path is accepted where a name is.
+#[test]
+fn a_skill_can_be_given_by_its_directory() {
+    let place = with_skill();
+    let by_name = check(&place, &["--skill", "pdf", "--script", "scripts/fill.sh"]);
+    let by_path = check(&place, &["--skill", "me/.claude/skills/pdf", "--script", "scripts/fill.sh"]);
+    assert_eq!(by_name, by_path);
+    let by_name = check(&place, &["--skill", "pdf", "--tool", "Bash", "--input", "ls"]);
+    let by_path = check(&place, &["--skill", "./me/.claude/skills/pdf", "--tool", "Bash", "--input", "ls"]);
+    assert_eq!(by_name, by_path);
+}
+
 #[test]
 fn what_is_off_is_not_decided_about() {
     let place = with_skill();

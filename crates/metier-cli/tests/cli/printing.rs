@@ -82,7 +82,53 @@ fn a_terminal_of_any_width_has_whole_names() {
     insta::assert_snapshot!("show at 60 columns", seen.replace(path.to_str().unwrap(), "PLACE"));
 }
 
-/// Columns, as a terminal counts them.
+/// Lines wrap between words; only a word that is longer than a line, such as a path, goes beyond it.
+#[test]
+fn nothing_is_broken_inside_a_word_on_a_narrow_terminal() {
+    let place = library();
+    place.write(
+        "broken/SKILL.md",
+        "---\nname: Broken Skill\ndescription: It says nothing about its use\n---\n",
+    );
+    for args in [
+        &["activate", "pdf", "--root", "skills"][..],
+        &["approve", "pdf", "--root", "skills", "--refuse"],
+        &["install", "skills/pdf"],
+    ] {
+        assert!(place.at_home(args).output().unwrap().status.success(), "{args:?}");
+    }
+    for columns in [20, 40, 60] {
+        for args in [
+            &[][..],
+            &["validate", "broken"],
+            &["audit", "log"],
+            &["audit", "stats"],
+            &["approvals"],
+            &["config"],
+            &["verify"],
+            &["policy", "check", "--skill", "pdf"],
+            &["install", "skills/pdf", "--dry-run", "--replace"],
+            &["show", "nosuch"],
+            &["search", "nosuch"],
+            &["tour", "--fast", "--nosuch"],
+            &["exec", "--help"],
+        ] {
+            let (seen, status) = at_terminal(place.at_home(args), columns);
+            assert!(status.code().is_some_and(|code| code < 6), "{args:?} at {columns}: {seen}");
+            for line in seen.lines().filter(|line| width(line) > columns) {
+                // What a finding is about is shown as it is in the file.
+                let is_source = line.contains(" | ") || line.contains("--> ");
+                let rest: Vec<&str> = line.split_whitespace().collect();
+                assert!(is_source || rest.len() <= 2, "{args:?} at {columns}: {line}");
+            }
+        }
+    }
+    let (seen, _) = at_terminal(place.at_home(&["audit", "stats"]), 40);
+    assert!(seen.contains("  loads: 1"), "{seen}");
+    let (seen, _) = at_terminal(place.at_home(&["validate", "broken"]), 40);
+    insta::assert_snapshot!("validate at 40 columns", seen);
+}
+
 /// Where each skill is: on one line for programs and wide terminals, else with the path below.
 #[test]
 fn a_long_list_has_tier_scope_state_and_path() {
@@ -132,6 +178,7 @@ fn without_colours_the_same_is_said() {
     }
 }
 
+/// Columns, as a terminal counts them.
 fn width(line: &str) -> usize {
     line.chars().map(|c| if ('\u{1100}'..='\u{ffef}').contains(&c) && c != '\u{2026}' { 2 } else { 1 }).sum()
 }

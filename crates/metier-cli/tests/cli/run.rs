@@ -130,7 +130,7 @@ fn an_agent_finds_the_skills_and_ends_as_it_ends() {
     let output = run(&place, "kill -9 $$", &["--skill", "skills/one"]).output().unwrap();
     assert_eq!((output.status.code(), homes(&place)), (Some(137), 0));
     let kept = said(&mut run(&place, "true", &["--skill", "skills/one", "--keep"]));
-    assert!(kept.contains("the home is kept: ") && homes(&place) == 1, "{kept}");
+    assert!(kept.contains("kept the home: ") && homes(&place) == 1, "{kept}");
 }
 
 #[test]
@@ -467,7 +467,7 @@ fn an_agent_can_work_in_a_directory_that_is_gone_afterwards() {
     }
     let flags = ["--skill", "skills/one", "--copy", "data/form.txt", "--keep"];
     let text = said(&mut run(&place, "echo filled > form.txt", &flags));
-    let kept = text.lines().find_map(|line| line.strip_prefix("the working directory is kept: ")).unwrap();
+    let kept = text.lines().find_map(|line| line.strip_prefix("kept the working directory: ")).unwrap();
     assert_eq!(fs::read_to_string(Path::new(kept).join("form.txt")).unwrap(), "filled\n");
     assert_eq!(place.read("data/form.txt"), "a form", "it is a copy");
     let text = said(&mut run(&place, "true", &["--skill", "skills/one", "--copy", "nowhere"]));

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::support::Place;
+use crate::terminal::at_terminal;
 
 fn library() -> Place {
     let place = Place::new();
@@ -46,6 +47,23 @@ fn words_errors_beginnings_and_meanings_find() {
     ] {
         assert_eq!(first(&place, query), name, "{query}");
     }
+}
+
+/// A terminal shows close matches; programs, and people who give a number, get the rest as well.
+#[test]
+fn a_terminal_is_not_filled_up_with_other_skills() {
+    let place = library();
+    let args = ["search", "--root", "skills", "tune a slow database query"];
+    let all = String::from_utf8(place.at_home(&args).output().unwrap().stdout).unwrap();
+    let (seen, status) = at_terminal(place.at_home(&args), 80);
+    assert!(status.success() && seen.starts_with("sql-tuning"), "{seen}");
+    let (hits, notes): (Vec<&str>, Vec<&str>) = seen.lines().partition(|line| line.contains("  user  "));
+    assert!(hits.len() < all.lines().count(), "{seen}");
+    let left = all.lines().count() - hits.len();
+    let noun = if left == 1 { "skill" } else { "skills" };
+    assert_eq!(notes, [format!("{left} less relevant {noun} not shown; `-n 10` shows up to 10")]);
+    let (seen, _) = at_terminal(place.at_home(&[&args[..], &["-n", "10"]].concat()), 80);
+    assert_eq!(seen.lines().count(), all.lines().count(), "{seen}");
 }
 
 #[test]

@@ -217,7 +217,7 @@ fn tools_are_as_shown() {
     let mut client = Client::old(&place, &json!({}));
     let tools = client.ask("tools/list", json!({}));
     insta::assert_snapshot!("serve tools", format!("{:#}", tools["tools"]));
-    let mut dotted = Client::start(&place, &["--tool-names", "dotted", "--catalogue", "description"]);
+    let mut dotted = Client::start(&place, &["--tool-names", "dotted", "--skill-list", "description"]);
     let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
     let info = dotted.ask("initialize", params);
     assert_eq!((info["protocolVersion"].as_str(), info.get("instructions")), (Some("2025-06-18"), None));

@@ -129,7 +129,7 @@ fn a_name_that_is_taken_over_is_noticed() {
     for number in 0..60 {
         place.skill(&format!("org/z{number}"), "Is far down the list, and there is no room for it in there.");
     }
-    let args = ["--lenient", "--catalogue-tokens", "400", "--root", "skills:user", "--root", "org:org"];
+    let args = ["--lenient", "--skill-list-tokens", "400", "--root", "skills:user", "--root", "org:org"];
     settle(&place, &args);
     place.write("org/z59/SKILL.md", "---\nname: z00\ndescription: Takes the first place.\n---\n");
     assert!(start(&place, &args).1.contains("Takes the first place."), "{}", start(&place, &args).1);

@@ -255,8 +255,9 @@ fn the_tour() {
         "read /etc/shadow        refused",
         "   allow  metier list --json",
         "   deny   metier list; rm -rf ~",
-        ": whole. What was handed out and run is kept, and replays.",
-        "made `allow` in a copy of it: found: record ",
+        "   OK: ",
+        " records intact; every activation and run can be replayed.",
+        "one `deny` was changed to `allow`. Detected: record ",
     ] {
         assert!(text.contains(line), "{line}:\n{text}");
     }

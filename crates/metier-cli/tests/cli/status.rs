@@ -64,8 +64,8 @@ fn what_is_installed_becomes_visible_and_is_trusted_no_further() {
     place.skill("me/.agents/skills/own", "Use it.");
     place.skill("me/.claude/skills/real", "Use it.");
     for (args, said) in [
-        (&["link", "claude", "--all"][..], "1 link made, 2 already visible"),
-        (&["link", "claude", "--all"], "0 links made, 3 already visible"),
+        (&["link", "claude", "--all"][..], "1 link created, 2 already visible"),
+        (&["link", "claude", "--all"], "0 links created, 3 already visible"),
         (&["link", "claude", "--all", "--undo"], "2 links removed"),
     ] {
         let output = place.at_home(args).output().unwrap();

@@ -94,7 +94,7 @@ fn what_nobody_installed_is_found() {
         fs::write(more.join("SKILL.md"), "---\nname: evil\ndescription: Evil.\n---\n").unwrap();
         let said = place.ends(1, &["verify"]);
         assert!(
-            said.contains("evil was not installed") && said.contains("1 skill as installed, 1 not"),
+            said.contains("evil was not installed") && said.contains("1 skill unchanged, 1 changed"),
             "{said}"
         );
         assert!(said.contains(&format!("skills/{tier}/evil: not in the lockfile")), "{said}");
@@ -109,7 +109,7 @@ fn what_nobody_installed_is_found() {
     std::os::unix::fs::symlink(trees, opened_tier(&place, "user").join("pdf")).unwrap();
     for args in [&["verify"][..], &["verify", "pdf"]] {
         let said = place.ends(1, args);
-        assert!(said.contains("pdf is not what was installed"), "{said}");
+        assert!(said.contains("pdf differs from what was installed"), "{said}");
         assert!(said.contains("skills/user/pdf: not in the lockfile"), "{said}");
     }
     assert!(place.done(&["install", "pdf"]).contains("1 skill repaired"));
@@ -319,14 +319,17 @@ fn what_was_changed_in_place_is_not_used() {
         );
     }
     let told = place.done(&["show", "pdf"]);
-    assert!(told.contains("not what was installed") && told.contains("`metier update pdf`"), "{told}");
+    assert!(
+        told.contains("differs from what was installed") && told.contains("`metier update pdf`"),
+        "{told}"
+    );
     let installed = place.store().join("current/skills/third_party/pdf");
     place.ends(3, &["mount", "out", "--skill", installed.to_str().unwrap()]);
     assert!(!place.path().join("out").exists());
     assert!(place.done(&["update"]).contains("repaired"));
     place.done(&["activate", "pdf"]);
     place.done(&["mount", "out", "--skill", "pdf"]);
-    assert!(!place.done(&["show", "pdf"]).contains("not what was installed"));
+    assert!(!place.done(&["show", "pdf"]).contains("differs from what was installed"));
     // One that nobody installed.
     let above = fs::canonicalize(place.store().join("current/skills/third_party")).unwrap();
     set_mode(&above, 0o755);
@@ -359,7 +362,7 @@ fn a_lock_names_what_is_below_it_from_where_it_is() {
     place.versioned("elsewhere/ocr", "1.0.0");
     place.done(&["install", "project/skills/pdf", "elsewhere/ocr"]);
     let said = place.done(&["lock", "-o", "project/metier.lock"]);
-    assert!(said.contains("only this machine has the sources of ocr"), "{said}");
+    assert!(said.contains("the sources of ocr are only on this machine"), "{said}");
     let lock: toml::Value = toml::from_str(&place.read("project/metier.lock")).unwrap();
     let sources: Vec<&str> =
         lock["skill"].as_array().unwrap().iter().map(|skill| skill["source"].as_str().unwrap()).collect();

@@ -10,6 +10,7 @@ use metier_journal::JournalReader;
 use super::JournalArgs;
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::table::counted;
 
 /// Write every record as a line of canonical JSON, which other programs can verify
@@ -23,7 +24,7 @@ Examples:
   metier audit export --output journal.jsonl
   metier audit verify journal.jsonl")]
 pub(super) struct Args {
-    /// The file to write
+    /// File to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -38,7 +39,13 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut reader = JournalReader::open(&args.journal.place(output)?)?;
     let Some(path) = &args.output else {
-        reader.export(&mut output.raw())??;
+        // At a terminal the records themselves show the progress.
+        if output.columns().is_some() {
+            reader.export(&mut output.raw())??;
+            return Ok(Exit::Done);
+        }
+        let progress = Progress::begin(output, "exporting records");
+        reader.export(&mut progress.counting_lines(output.raw()))??;
         return Ok(Exit::Done);
     };
     let written = || format!("cannot write {}", path.display());
@@ -51,8 +58,10 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         _ => anyhow::Error::from(error).context(written()),
     });
     let mut file = BufWriter::new(opened?);
-    let count = reader.export(&mut file)?.with_context(written)?;
+    let progress = Progress::begin(output, "exporting records");
+    let count = reader.export(&mut progress.counting_lines(&mut file))?.with_context(written)?;
     file.flush().and_then(|()| file.get_ref().sync_all()).with_context(written)?;
+    drop(progress);
     let count = counted(usize::try_from(count).unwrap_or(usize::MAX), "record");
     output.note(format_args!("wrote {count} to {}", path.display()))?;
     Ok(Exit::Done)

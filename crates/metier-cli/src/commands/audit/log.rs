@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{JournalArgs, QueryArgs};
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::table::{counted, one_line, pad, width_of};
 
 /// Show the last records, or those that match
@@ -34,7 +35,7 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "limit")]
     all: bool,
 
-    /// Wait for new records and print each as it is written, until Ctrl-C
+    /// Wait for new records and print each one as it is written, until Ctrl-C
     #[arg(long, short, conflicts_with = "until")]
     follow: bool,
 
@@ -58,7 +59,9 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if args.all {
         return every(args, &query, (first, size), &mut reader, output);
     }
+    let progress = Progress::begin(output, "looking for records");
     let records = reader.query(&query)?;
+    drop(progress);
     if args.json {
         records.iter().try_for_each(|record| output.json_lines(record))?;
         return Ok(Exit::Done);
@@ -157,17 +160,33 @@ fn print(
     output: &mut Output,
 ) -> std::io::Result<()> {
     let (line, name) = row(record, digits, people, kinds, output);
+    if output.columns().is_some_and(|columns| name > columns) {
+        return narrow(record, output);
+    }
     output.cut_after(line, name)
 }
 
-/// The line of a record, and its width up to the end of the name.
-fn row(record: &Record, digits: usize, people: usize, kinds: usize, output: &Output) -> (String, usize) {
-    // Seconds are precise enough here; `--json` has the full time.
+/// A record on a terminal that is too narrow for its row.
+fn narrow(record: &Record, output: &mut Output) -> std::io::Result<()> {
+    output.line(format_args!("{}  {}  {}", record.sequence, time(record), one_line(kind(record))))?;
+    let session = record.session.as_deref().map(|id| format!(", session {}", short(id)));
+    output.line(format_args!("  by {}{}", who(record), session.unwrap_or_default()))?;
+    let what = describe(&record.event, output);
+    if what.is_empty() { Ok(()) } else { output.line(format_args!("  {what}")) }
+}
+
+/// When it was recorded, to the second; `--json` has all of it.
+fn time(record: &Record) -> String {
     let time = record.time.get(..19).unwrap_or(&record.time).replace('T', " ");
+    format!("{}Z", one_line(&time))
+}
+
+/// The line of a record, and how many columns it has up to the end of what it is about.
+fn row(record: &Record, digits: usize, people: usize, kinds: usize, output: &Output) -> (String, usize) {
     let session = record.session.as_deref().map_or_else(|| "-".to_owned(), short);
     let (kind, what) = (pad(&one_line(kind(record)), kinds), describe(&record.event, output));
-    let (time, who) = (one_line(&time), pad(&who(record), people));
-    let before = format!("{:>digits$}  {time}Z  {who}  {}  {kind}  ", record.sequence, pad(&session, 8));
+    let (time, who) = (time(record), pad(&who(record), people));
+    let before = format!("{:>digits$}  {time}  {who}  {}  {kind}  ", record.sequence, pad(&session, 8));
     let name = width_of(&before) + width_of(what.split("  ").next().unwrap_or_default());
     ((before + &what).trim_end().to_owned(), name)
 }

@@ -7,6 +7,7 @@ use metier_session::replay;
 use super::{JournalArgs, QueryArgs};
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::table::{counted, one_line};
 
 /// Check that every recorded activation, read and script run matches the kept skills, and name the first mismatch
@@ -36,7 +37,7 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let place = args.journal.place(output)?;
     let metier = Metier::open()?;
-    let message = "there is no home directory with a store; set HOME or XDG_DATA_HOME";
+    let message = "no home directory with a store; set HOME or XDG_DATA_HOME";
     let store = metier.installed().ok_or_else(|| UsageError(message.to_owned()))?;
     if let Some(damage) = verify(&place, &[])?.damage {
         output.error(&format!(
@@ -47,7 +48,9 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
     let mut reader = JournalReader::open(&place)?;
     let query = args.query.query(&mut reader, None, output)?;
+    let progress = Progress::begin(output, "replaying records");
     let found = replay(&mut reader, &store, &query)?;
+    drop(progress);
     let exit = if found.divergence.is_some() { Exit::Findings } else { Exit::Done };
     if args.json {
         output.json(&found)?;
@@ -61,11 +64,13 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             _ => "does NOT match",
         };
         output.line(format_args!(
-            "record {sequence} ({}, {kind}, {skill}) {what}: {}",
-            wrong.time, wrong.reason
+            "record {sequence} ({}, {kind}, {skill}) {}: {}",
+            wrong.time,
+            output.colored(what, false),
+            wrong.reason
         ))?;
         if wrong.code == "store-missing" && !metier.settings().recording.keep_skills.value {
-            output.note("note: skills are not kept here (`keep_skills = false`)")?;
+            output.note("note: skills are not stored here (`keep_skills = false`)")?;
         }
         return Ok(exit);
     }

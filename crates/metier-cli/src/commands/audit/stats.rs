@@ -7,6 +7,7 @@ use metier_journal::{JournalReader, SkillStats};
 use super::{JournalArgs, QueryArgs};
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::table::{counted, one_line, pad, width_of};
 
 /// Show usage and tokens per skill
@@ -35,17 +36,24 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let (metier, place) = args.journal.open(output)?;
     let mut reader = JournalReader::open(&place)?;
     let query = args.query.query(&mut reader, None, output)?;
+    let progress = Progress::begin(output, "counting records");
     let stats = reader.stats(&query)?;
+    drop(progress);
     if args.json {
         output.json(&stats)?;
         return Ok(Exit::Done);
     }
     let names = stats.skills.keys().map(|name| width_of(&one_line(name))).max().unwrap_or(5).max(5);
-    if !stats.skills.is_empty() {
+    let is_narrow = output.columns().is_some_and(|columns| columns < names + COLUMNS.len() * 11);
+    if !stats.skills.is_empty() && !is_narrow {
         output.whole(output.bold(&row("skill", names, &COLUMNS)))?;
     }
     for (name, skill) in &stats.skills {
-        output.whole(row(&one_line(name), names, &cells(skill)))?;
+        if is_narrow {
+            narrow(&one_line(name), &cells(skill), output)?;
+        } else {
+            output.whole(row(&one_line(name), names, &cells(skill)))?;
+        }
     }
     let count = |count: u64, noun| counted(usize::try_from(count).unwrap_or(usize::MAX), noun);
     output.summary(format_args!(
@@ -65,6 +73,15 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 
 fn row<T: Display>(name: &str, names: usize, cells: &[T; COLUMNS.len()]) -> String {
     cells.iter().fold(pad(name, names), |line, cell| format!("{line}  {cell:>9}"))
+}
+
+/// The same for a terminal without room for the table: what is not 0, below the name.
+fn narrow(name: &str, cells: &[u64; COLUMNS.len()], output: &mut Output) -> std::io::Result<()> {
+    output.line(output.bold(name))?;
+    let counts = COLUMNS.iter().zip(cells).filter(|(_, count)| **count > 0);
+    let counts: Vec<String> = counts.map(|(what, count)| format!("{what}: {count}")).collect();
+    output
+        .line(format_args!("  {}", if counts.is_empty() { "not used".to_owned() } else { counts.join(", ") }))
 }
 
 fn cells(skill: &SkillStats) -> [u64; COLUMNS.len()] {

@@ -15,9 +15,10 @@ use serde_json::json;
 use super::JournalArgs;
 use crate::exit::{Exit, UsageError};
 use crate::output::Output;
+use crate::progress::Progress;
 use crate::table::counted;
 
-/// Check that no record was changed, removed, inserted, moved or cut off, and name the first that was
+/// Check that no record was changed, removed, inserted or moved
 ///
 /// Truncation and a rewritten journal are detected with a checkpoint from before. metier stores the last one outside of
 /// the journal and compares with it. Keep others elsewhere (`metier audit checkpoint`) and pass them with --since.
@@ -68,7 +69,9 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         return check_proof(path, &since, args.json, output);
     }
     if !args.files.is_empty() {
+        let progress = Progress::begin(output, "checking records");
         let found = of_files(&args.files, &since)?;
+        drop(progress);
         return report(&found, args, output);
     }
     let (metier, place) = args.journal.open(output)?;
@@ -78,10 +81,12 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         Err(error) => unusable = Some(error),
     }
     let archives = archives(&args.archives, &place)?;
+    let progress = Progress::begin(output, "checking records");
     let found = match archives.as_slice() {
         [] => verify(&place, &since)?,
         archives => verify_archives(archives, Some(&place), &since)?,
     };
+    drop(progress);
     let exit = report(&found, args, output)?;
     let Some(error) = unusable else { return Ok(exit) };
     output.error(&format!(
@@ -136,14 +141,16 @@ fn report(found: &Verification, args: &Args, output: &mut Output) -> anyhow::Res
     let from = if first == 0 { String::new() } else { format!(" from record {first}") };
     if let Some(damage) = &found.damage {
         output.error(&damage.detail);
-        output.line(format_args!("damaged; intact before that: {records}{from}"))?;
+        let failed = output.colored("FAILED", false);
+        output.line(format_args!("{failed} (intact before that: {records}{from})"))?;
         return Ok(exit);
     }
     let against = match found.checkpoints {
         0 => "no checkpoint to compare with, so truncation would not be detected".to_owned(),
         count => format!("{} matched", counted(count, "checkpoint")),
     };
-    output.line(format_args!("OK: {records} intact{from}, {against}"))?;
+    let fine = output.colored("OK", true);
+    output.line(format_args!("{fine}: {records} intact{from}, {against}"))?;
     output.row("root", &found.root.to_string())?;
     if first > 0 {
         let with = if args.files.is_empty() { "; `--archives PATH` checks them too" } else { "" };
@@ -191,12 +198,11 @@ fn check_proof(
     if as_json {
         output.json(&json!({ "holds": holds, "statement": what }))?;
     } else if let Some(other) = other {
-        output.line(format_args!(
-            "NOT proven: the proof is not about the given checkpoint over {} records",
-            other.size
-        ))?;
+        let word = output.colored("NOT proven", false);
+        output.line(format_args!("{word}: the proof is not about the given checkpoint over {} records", other.size))?;
     } else {
-        output.line(format_args!("{}: {what}", if holds { "proven" } else { "NOT proven" }))?;
+        let word = output.colored(if holds { "proven" } else { "NOT proven" }, holds);
+        output.line(format_args!("{word}: {what}"))?;
         if since.is_empty() && holds {
             output.note(
                 "note: compare the root with a checkpoint that you trust, or pass the checkpoint with --since",

@@ -1,4 +1,4 @@
-//! `metier policy lint`: what is wrong with policy files.
+//! `metier policy lint`: finds mistakes in policy files.
 
 use std::path::{Path, PathBuf};
 
@@ -10,19 +10,20 @@ use crate::exit::{Exit, NotFoundError};
 use crate::output::Output;
 use crate::table::{counted, one_line};
 
-/// Check policy files: errors, and rules that decide less than they seem to
+/// Check policy files for errors and for rules that do not do what they seem to
 ///
-/// A file is an organisation's `policy.toml`, or a settings file with `[policy]`. Without FILE, those in force here are checked.
+/// A file is an organisation's `policy.toml` or a settings file with `[policy]`. Without FILE, the policies in force are
+/// checked.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Exits with 1 if there is an error; warnings alone are 0.
+Exits with 1 if there are errors. Warnings alone exit with 0.
 
 Examples:
   metier policy lint                       the policies in force here
   metier policy lint new-policy.toml
   metier policy lint --json *.toml | jq '.files[].findings[]'")]
 pub(super) struct Args {
-    /// The files
+    /// Files to check
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 
@@ -62,6 +63,10 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         }
         let warnings = all.iter().map(|file| file.findings.len()).sum::<usize>()
             - all.iter().flat_map(|file| &file.findings).filter(|found| found.is_error).count();
+        if all.is_empty() {
+            output.summary("no policy files are in force here")?;
+            return Ok(Exit::Done);
+        }
         output.summary(format_args!(
             "{}: {}, {}",
             counted(all.len(), "file"),

@@ -1,4 +1,4 @@
-//! `metier prompt --explain`: what each skill of the list costs, and which are not in it and why.
+//! `metier prompt --explain`: the tokens of each listed skill, and which skills are missing and why.
 
 use metier_catalog::{Entry, Problem, ProblemCode, SkillId, State};
 use metier_host::HostCatalog;
@@ -132,7 +132,7 @@ impl<'a> Explained<'a> {
         output
             .line(format_args!("{}  {total:>second$}  {budget}tokens", output.bold(&pad("total", first))))?;
         if self.not_shown.iter().any(|skill| matches!(skill.reason, Reason::Unusable { .. })) {
-            output.note("`metier list --all` says what is not usable, and why")?;
+            output.note("`metier list --all` shows the skills that are not usable, and why")?;
         }
         Ok(())
     }
@@ -181,7 +181,7 @@ impl<'a> NotShown<'a> {
 impl std::fmt::Display for Outcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Whole => f.write_str("whole"),
+            Self::Whole => f.write_str("complete"),
             Self::Shortened { from, to } => write!(f, "description shortened from {from} to {to} bytes"),
             Self::NameOnly => f.write_str("name only"),
         }
@@ -191,8 +191,8 @@ impl std::fmt::Display for Outcome {
 impl std::fmt::Display for Reason<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Budget => f.write_str("left out for the budget"),
-            Self::NowhereToUnpack => f.write_str("nowhere to unpack it: there is no home or cache directory"),
+            Self::Budget => f.write_str("left out because of the budget"),
+            Self::NowhereToUnpack => f.write_str("no home or cache directory to unpack it in"),
             Self::UserOnly => f.write_str("user-only"),
             Self::Off => f.write_str("off"),
             Self::Shadowed { by } => write!(f, "shadowed by {by}"),

@@ -1,4 +1,4 @@
-//! Where a server listens, as people write it.
+//! The address that a server listens on, in the forms that people write.
 
 use std::net::{Ipv4Addr, SocketAddr};
 

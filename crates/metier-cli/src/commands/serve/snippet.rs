@@ -1,4 +1,4 @@
-//! What a person puts into a client's settings.
+//! The settings that make a client use the server.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -20,7 +20,7 @@ pub(crate) enum Client {
     Cursor,
 }
 
-/// The server that a client is told of.
+/// How a client reaches the server.
 pub(super) enum Server {
     /// The client starts it, with these arguments.
     Here(Vec<String>),
@@ -32,7 +32,7 @@ impl Server {
     fn url(&self) -> Option<String> {
         let Self::At { address, .. } = self else { return None };
         let mut address = *address;
-        // Nobody can call an address that stands for all.
+        // Clients cannot connect to an unspecified address.
         if address.ip().is_unspecified() {
             address.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
         }
@@ -64,7 +64,7 @@ impl Server {
     }
 }
 
-/// Where it goes, and what.
+/// The place of a client's settings, and the settings.
 pub(super) fn of(client: Client, server: &Server) -> (&'static str, String) {
     let arguments = server.arguments();
     let here = json!({ "command": "metier", "args": arguments });

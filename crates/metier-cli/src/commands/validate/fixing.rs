@@ -1,4 +1,4 @@
-//! `--fix` and `--diff`: what the fixes of findings make of a file, written or shown.
+//! `--fix` and `--diff`: applies the fixes of findings to a file, or shows them.
 
 use std::fs;
 use std::io::Write as _;
@@ -91,13 +91,10 @@ fn diff(path: &Path, old: &str, new: &str) -> String {
 /// Puts a new text in the place of the old one, whole or not at all, with its owner and permissions.
 fn replace(path: &Path, old: &str, new: &str) -> anyhow::Result<()> {
     let meta = fs::symlink_metadata(path)?;
-    anyhow::ensure!(!meta.is_symlink(), "it is a symbolic link; fix the file that it leads to");
-    anyhow::ensure!(
-        meta.nlink() == 1,
-        "it has other names (hard links) that would keep the old text; fix it by hand"
-    );
+    anyhow::ensure!(!meta.is_symlink(), "it is a symbolic link; fix its target instead");
+    anyhow::ensure!(meta.nlink() == 1, "it has hard links that would keep the old text; fix it by hand");
     let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    // The name of a temporary file is nothing to bother anybody with.
+    // The name of the temporary file would only confuse.
     let mut file =
         tempfile::NamedTempFile::new_in(directory).map_err(|error| std::io::Error::from(error.kind()))?;
     file.write_all(new.as_bytes())?;
