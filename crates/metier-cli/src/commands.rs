@@ -98,7 +98,7 @@ impl From<Serving> for Command {
     }
 }
 
-/// Runs a command and makes sure that all it printed is out.
+/// Runs a command and flushes its output.
 pub(crate) fn run(command: Option<Command>, output: &mut Output) -> anyhow::Result<Exit> {
     let Some(command) = command else {
         status::run(output)?;

@@ -12,7 +12,7 @@ use metier_store::{ArchiveError, SignatureError, StoreError, TrustError};
 
 use crate::output::Output;
 
-/// What the process ends with.
+/// The exit code of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     Done,
@@ -22,7 +22,7 @@ pub(crate) enum Exit {
     NotFound,
     Environment,
     Bug,
-    /// What a program ended with that metier ran.
+    /// The exit code of a program that metier ran.
     Program(u8),
 }
 
@@ -159,7 +159,7 @@ pub(crate) const fn of_skill(error: &SkillError) -> Exit {
     }
 }
 
-/// What a step of a session ends with that was not done.
+/// How an error of a session ends a command.
 fn of_session(error: &SessionError, output: &mut Output) -> Exit {
     match error {
         SessionError::NotFound { .. } => {
@@ -185,7 +185,7 @@ fn of_session(error: &SessionError, output: &mut Output) -> Exit {
     }
 }
 
-/// Why a script was not started, with what would help.
+/// How an error of the sandbox ends a command, with hints about missing protections.
 fn report_sandbox(error: &SandboxError, output: &mut Output) -> Exit {
     if let SandboxError::Missing { missing } = error {
         for one in missing {

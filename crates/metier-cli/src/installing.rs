@@ -124,9 +124,9 @@ pub(crate) fn record(
     tell(&store.record(changes, recorder)?, output)
 }
 
-/// What became of each skill, a line each, and what is different in it.
+/// Prints one line per skill, and its differences.
 pub(crate) fn print(changes: &[PlannedChange], output: &mut Output) -> anyhow::Result<()> {
-    // Of many, only those are shown that something happens to; the rest are counted.
+    // Of several skills, unchanged ones are only counted.
     let is_shown = |change: &&PlannedChange| changes.len() == 1 || change.kind != ChangeKind::Unchanged;
     let columns = changes.iter().filter(is_shown).map(|change| width_of(&change.name)).max().unwrap_or(0);
     let skills = || {
@@ -141,7 +141,7 @@ pub(crate) fn print(changes: &[PlannedChange], output: &mut Output) -> anyhow::R
             ChangeKind::Repaired => output.colored("repaired", true),
             _ => "same    ".to_owned(),
         };
-        // What is the same stays as it was installed, wherever it was offered from now.
+        // An unchanged skill keeps its source, even if it was offered from another one now.
         let kept = change.before.as_ref().filter(|_| change.kind == ChangeKind::Unchanged);
         let skill = kept.or(change.after.as_ref()).or(change.before.as_ref());
         let text = skill.map(|skill| described(skill, versions)).unwrap_or_default();

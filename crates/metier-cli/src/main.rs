@@ -1,6 +1,6 @@
 //! The binary `metier`: parses the command line, calls the library, prints.
 //!
-//! One file a command in `commands/`; how findings look is in `render/`. No rule about skills lives here.
+//! One file per command in `commands/`, the formats of findings in `render/`. Rules about skills are in other crates.
 
 mod commands;
 #[cfg(test)]
@@ -26,6 +26,7 @@ use metier_skill::{is_invisible, visible_name};
 
 use crate::exit::Exit;
 use crate::output::{ColorChoice, Output, is_mark};
+use crate::table::width_of;
 
 /// Where help lists the options of every command: after the command's own.
 const LAST: usize = 900;
@@ -101,12 +102,12 @@ fn explain(error: &clap::Error) -> io::Result<()> {
     let is_hidden = |c: char| is_invisible(c) || matches!(c, '\n' | '\t');
     let given = Environment::arguments();
     if !given.iter().any(|word| word.contains(is_hidden)) {
-        return error.print();
+        return print_wrapped(error);
     }
     match Cli::try_parse_from(
         std::iter::once("metier".to_owned()).chain(given.iter().map(|word| visible_name(word).into_owned())),
     ) {
-        Err(same) if same.kind() == error.kind() => same.print(),
+        Err(same) if same.kind() == error.kind() => print_wrapped(&same),
         // Wrong only as it was written.
         _ => {
             let text = error.render().to_string().replace(is_mark, "\u{fffd}");
@@ -114,6 +115,17 @@ fn explain(error: &clap::Error) -> io::Result<()> {
             Ok(())
         }
     }
+}
+
+/// Prints an error of the parser, which does not wrap its lines itself.
+fn print_wrapped(error: &clap::Error) -> io::Result<()> {
+    let mut output = Output::new(false, ColorChoice::Auto);
+    let text = error.render().to_string();
+    if !text.lines().any(|line| width_of(line) > output.error_columns()) {
+        return error.print();
+    }
+    text.lines().for_each(|line| output.complaint(line));
+    Ok(())
 }
 
 fn main() -> ExitCode {

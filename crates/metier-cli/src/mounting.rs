@@ -60,25 +60,25 @@ enum RenameArg {
 }
 
 impl Chosen {
-    /// The skills that are named; without any, all of the roots that are given.
+    /// The skills that are named; without names, all skills of the given roots.
     pub(crate) fn mounts(
         &self,
         skills: &HostCatalog,
         output: &mut Output,
     ) -> anyhow::Result<Vec<SkillMount>> {
         self.check_given()?;
-        // Where nothing can be told, the rest is done all the same.
+        // Failing to print a note does not stop the command.
         let mut tell = |note: String| drop(output.note(format_args!("note: {note}")));
         Ok(skills.mounts(&self.named(), Approve::ask_terminal(), &mut tell)?)
     }
 
-    /// The same without asking whether they may be used: for taking them away again.
+    /// The same skills for removing their links, without checking whether they may be used.
     pub(crate) fn mounts_to_remove(&self, skills: &HostCatalog) -> anyhow::Result<Vec<SkillMount>> {
         self.check_given()?;
         Ok(skills.mounts_to_remove(&self.named())?)
     }
 
-    /// Whether every skill there is was asked for, wherever it is.
+    /// Whether all skills were requested with `--all`.
     pub(crate) const fn is_all(&self) -> bool {
         self.all
     }
@@ -95,7 +95,7 @@ impl Chosen {
         Err(UsageError(words.to_owned()))
     }
 
-    /// The same, where roots without any skill are not a mistake.
+    /// The same skills, if roots without skills are not an error.
     pub(crate) fn mounts_or_none(
         &self,
         skills: &HostCatalog,
@@ -110,7 +110,7 @@ impl Chosen {
         self.mounts(skills, output)
     }
 
-    /// What there is to choose from.
+    /// The catalog to choose from.
     pub(crate) fn skills(&self, output: &mut Output) -> anyhow::Result<HostCatalog> {
         self.catalog.find(output)
     }
@@ -132,12 +132,16 @@ impl Given {
     }
 }
 
-/// The agent of a name, as somebody types it.
+/// The agent with a name.
 pub(crate) fn agent(text: &str) -> Result<Agent, String> {
     let names = Agent::ALL.map(Agent::name);
     let unknown = || {
         let meant = did_you_mean(&nearest_names(text, names), "");
-        format!("unknown agent; supported: {}{meant}", names.join(", "))
+        // These have no home that metier could make, but read skills from an MCP server.
+        let is_client = ["cursor", "vscode"].contains(&text);
+        let other =
+            if is_client { format!("; for {text}, see `metier serve --print-config {text}`") } else { meant };
+        format!("unknown agent; supported: {}{other}", names.join(", "))
     };
     Agent::find(text).ok_or_else(unknown)
 }

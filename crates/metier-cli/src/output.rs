@@ -1,8 +1,7 @@
 //! Where everything is printed: results to standard output, the rest to standard error.
 //!
-//! Text from skills, paths and programs is made harmless here, not where it is put together: no method but those for content
-//! ([`Output::text`], [`Output::raw`]) lets a control character or a foreign line feed through, and on a terminal these do not
-//! either.
+//! Text from skills, paths and programs is sanitized here: control characters and line feeds in it are replaced. Only the
+//! methods for content ([`Output::text`], [`Output::raw`]) pass them on, and not to a terminal.
 
 mod json;
 mod stream;
@@ -38,7 +37,7 @@ pub(crate) struct Output {
     is_styled: bool,
     quiet: bool,
     is_terminal: bool,
-    /// The width of each stream; none where it is not a terminal, and every value is printed whole.
+    /// The width of each stream; `None` if it is not a terminal, so that nothing is cut.
     columns: Option<usize>,
     err_columns: Option<usize>,
 }
@@ -93,7 +92,7 @@ impl Output {
         }
     }
 
-    /// Whether only results are wanted.
+    /// Whether only results and errors are printed (`--quiet`).
     pub(crate) const fn is_quiet(&self) -> bool {
         self.quiet
     }
@@ -103,7 +102,7 @@ impl Output {
         self.is_styled
     }
 
-    /// The width of the terminal that results go to; none where they go elsewhere and nothing is cut or wrapped.
+    /// The width of the terminal that results go to; `None` if they go elsewhere, so that nothing is cut or wrapped.
     pub(crate) const fn columns(&self) -> Option<usize> {
         self.columns
     }
@@ -120,7 +119,7 @@ impl Output {
         self.put(&line, hang)
     }
 
-    /// One line of a result that is the same everywhere, for programs and for copying.
+    /// One line of a result that is never cut or wrapped.
     pub(crate) fn whole(&mut self, line: impl Display) -> io::Result<()> {
         writeln!(self.out, "{}", style::applied(&clean_line(&line.to_string()), self.is_styled))
     }
@@ -130,7 +129,7 @@ impl Output {
         self.cut_after(line, 0)
     }
 
-    /// The same, with so many columns at the beginning that are never cut.
+    /// One line of a result whose first `kept` columns are never cut.
     pub(crate) fn cut_after(&mut self, line: impl Display, kept: usize) -> io::Result<()> {
         let line = clean_line(&line.to_string());
         // The sign that something is cut off takes a column too.
@@ -147,20 +146,19 @@ impl Output {
         }
     }
 
-    /// Lines that another library laid out and coloured, of text that was made harmless before. Titles that are long for the
-    /// terminal are wrapped.
+    /// Lines that another library laid out and coloured, from sanitized text. Long titles are wrapped on a terminal.
     pub(crate) fn laid_out(&mut self, text: &str) -> io::Result<()> {
         let text = style::without_others(text);
         let Some(columns) = self.columns else { return writeln!(self.out, "{text}") };
         text.lines().try_for_each(|line| writeln!(self.out, "{}", style::wrapped_title(line, columns)))
     }
 
-    /// Content, such as the instructions of a skill: as it is, but harmless on a terminal.
+    /// Content, such as the instructions of a skill: unchanged, but sanitized on a terminal.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         self.raw().write_all(text.as_bytes())
     }
 
-    /// The same for bytes.
+    /// Content in bytes: see [`Output::text`].
     pub(crate) fn raw(&mut self) -> Raw<'_> {
         Raw(self)
     }
@@ -177,17 +175,17 @@ impl Output {
         writeln!(self.out)
     }
 
-    /// A text in bold, where there may be colour.
+    /// A text in bold, if results are styled.
     pub(crate) fn bold(&self, text: &str) -> String {
         self.marked(text, Mark::Bold)
     }
 
-    /// A text in the colour of what went well, or of what did not, where there may be colour.
+    /// A text in green if it is good news, else in red, if results are styled.
     pub(crate) fn colored(&self, text: &str, is_good: bool) -> String {
         self.marked(text, if is_good { Mark::Good } else { Mark::Bad })
     }
 
-    /// A text in the colour of what a person should look at, where there may be colour.
+    /// A text in yellow, for what a person should look at, if results are styled.
     pub(crate) fn warning(&self, text: &str) -> String {
         self.marked(text, Mark::Warning)
     }
@@ -196,13 +194,13 @@ impl Output {
         if self.is_styled { style::marked(&clean_line(text), mark) } else { text.to_owned() }
     }
 
-    /// One row of a table of two columns; a value that is long for the terminal stays in its column.
+    /// One row of a table with a key and a value. A long value wraps within its column on a terminal.
     pub(crate) fn row(&mut self, key: &str, value: &str) -> io::Result<()> {
-        // Marks in a value that others wrote would be taken for ours.
+        // Marks in untrusted text would become colours.
         self.styled_row(key, &value.replace(is_mark, "\u{fffd}"))
     }
 
-    /// The same for a value that has a style.
+    /// A row whose value has colours.
     pub(crate) fn styled_row(&mut self, key: &str, value: &str) -> io::Result<()> {
         let value =
             value.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
@@ -215,7 +213,7 @@ impl Output {
         self.put(&format!("{key} {value}"), KEYS + 1)
     }
 
-    /// What a person may want to know beside the result.
+    /// A note to the person, on standard error; `--quiet` leaves it out.
     pub(crate) fn note(&mut self, note: impl Display) -> io::Result<()> {
         if self.quiet {
             return Ok(());
@@ -227,19 +225,19 @@ impl Output {
 
     /// An error.
     pub(crate) fn error(&mut self, message: &str) {
-        // If it cannot be flushed, that is one more thing that cannot be told.
+        // A failure to flush cannot be reported either.
         let _ = self.out.flush();
         self.tell(&format!("{}: {message}", style::marked("error", Mark::Error)));
     }
 
-    /// A line to standard error as it is, for commands whose messages have another tool's form.
+    /// A line on standard error without a prefix, also with `--quiet`.
     pub(crate) fn complaint(&mut self, line: &str) {
         let _ = self.out.flush();
         self.tell(line);
     }
 
-    /// A message to the person. Only its first line begins a line: whatever a path or a name brings along cannot pass for a
-    /// message of its own, or for a command to whoever reads the log.
+    /// Prints a message. Its further lines are indented with `|`, so that a line feed in a path or a name cannot begin a
+    /// message or a command in a log.
     fn tell(&mut self, message: &str) {
         for (index, line) in message.split('\n').enumerate() {
             let line = clean_line(&line.replace('\t', " "));
@@ -248,12 +246,12 @@ impl Output {
                 Some(columns) if width_of(&line) > columns => wrap(&line, columns, 2),
                 _ => line,
             };
-            // If standard error is gone too, nobody is left to tell.
+            // If standard error is closed, there is no other place for it.
             let _ = writeln!(self.err, "{}", style::applied(line.trim_end(), true));
         }
     }
 
-    /// A sum at the end of a result, which `--quiet` leaves out.
+    /// A summary at the end of a result; `--quiet` leaves it out.
     pub(crate) fn summary(&mut self, line: impl Display) -> io::Result<()> {
         if self.quiet { Ok(()) } else { self.line(line) }
     }
@@ -263,7 +261,7 @@ impl Output {
     }
 }
 
-/// Where bytes of content go: as they are, but harmless on a terminal.
+/// A writer for content: unchanged, but sanitized on a terminal.
 pub(crate) struct Raw<'a>(&'a mut Output);
 
 impl Write for Raw<'_> {
@@ -282,12 +280,12 @@ impl Write for Raw<'_> {
     }
 }
 
-/// Text of several lines that is safe on a terminal: what a reader cannot see is shown as U+FFFD. Line feeds and tabs stay.
+/// Sanitizes text of several lines: invisible characters become U+FFFD. Line feeds and tabs stay.
 pub(crate) fn clean(text: &str) -> String {
     visible(text).into_owned()
 }
 
-/// The same on one line: line feeds and tabs are shown too. Marks of a style stay.
+/// Sanitizes text of one line: line feeds and tabs become U+FFFD too. Marks of a style stay.
 pub(crate) fn clean_line(text: &str) -> String {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return text.to_owned();

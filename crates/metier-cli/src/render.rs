@@ -1,6 +1,6 @@
 //! How findings look: for people, for programs, for code scanning, for pull requests.
 //!
-//! What is wrong with a skill is decided elsewhere; nothing is found here.
+//! Findings come from other crates; this module only prints them.
 
 mod concise;
 mod github;
@@ -22,8 +22,7 @@ pub(crate) use sarif::sarif;
 pub(crate) use scanned::{Scanned, Shape};
 pub(crate) use text::text;
 
-/// A skill that was looked at, and what there is to print of it. The skill itself is not kept: there may be
-/// a hundred thousand.
+/// A skill that was checked, with its findings. The skill itself is not kept, because there may be a hundred thousand.
 #[derive(Debug)]
 pub(crate) struct Checked {
     /// As it was given or found.
@@ -37,7 +36,7 @@ pub(crate) struct Checked {
     found: Result<Vec<(Diagnostic, Option<SourceLine>)>, Failure>,
 }
 
-/// Why a skill could not be looked at, which is a finding too.
+/// Why a skill could not be read, which is a finding too.
 #[derive(Debug)]
 struct Failure {
     code: &'static str,
@@ -77,7 +76,7 @@ struct SourceLine {
 }
 
 impl Checked {
-    /// What there is to print of a skill, whose findings name files relative to `root`.
+    /// A skill with its findings, which name files relative to `root`.
     pub(crate) fn new(path: &Path, root: &Path, reading: Result<Reading, SkillError>) -> Self {
         let (path, root) = (shown(path), root.to_owned());
         let reading = match reading {
@@ -97,7 +96,7 @@ impl Checked {
         Self { path, root, name, is_valid, found }
     }
 
-    /// Whether there is anything to say, a warning included.
+    /// Whether there are findings, warnings included.
     pub(crate) fn has_findings(&self) -> bool {
         self.found.as_ref().map_or(true, |found| !found.is_empty())
     }
@@ -154,7 +153,7 @@ impl<'a> FindingView<'a> {
     }
 }
 
-/// Where a finding is. Those about other files have no text to show; nor have those about a file as a whole.
+/// The span of a finding in the text. Findings about other files or about a file as a whole have none.
 fn place(found: &Diagnostic) -> Option<Span> {
     Some(found.span).filter(|span| span.end > 0)
 }

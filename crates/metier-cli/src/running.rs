@@ -81,7 +81,7 @@ impl GivenArgs {
         each.collect()
     }
 
-    /// What it reads: nothing, unless that is wanted.
+    /// Its standard input: empty without `--stdin`.
     pub(crate) fn input(&self) -> anyhow::Result<Vec<u8>> {
         let mut input = Vec::new();
         if self.stdin {
@@ -156,8 +156,8 @@ fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(|| "out of range".into())
 }
 
-/// Ended by a signal, metier still ends the command first, and looks at what it has left. By a second one it ends at once,
-/// and the launcher ends the command.
+/// On the first signal, metier ends the command and then looks at the files that it left. On a second one, metier ends at
+/// once, and the launcher ends the command.
 pub(crate) fn cancel_by_signals(cancel: &Cancel) -> io::Result<()> {
     let again = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -200,7 +200,7 @@ impl LimitArgs {
 pub(crate) struct Through {
     is_silent: bool,
     is_cut: bool,
-    /// Whether the last that was printed did not end its line.
+    /// Whether the last output did not end with a line feed.
     is_open_line: bool,
     cancel: Cancel,
 }
@@ -212,7 +212,7 @@ impl Through {
 
     /// Reports how it ended.
     pub(crate) fn report(&self, run: &RunReport, output: &mut Output) -> io::Result<()> {
-        // What metier says itself begins on a line of its own.
+        // Messages of metier begin on a line of their own.
         if self.is_open_line && says_something(run) {
             output.complaint("");
         }

@@ -1,10 +1,10 @@
-//! Text in columns: whole where it goes to a program, laid out to the width of a terminal.
+//! Text in columns: complete for programs, laid out to the width of a terminal.
 
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::output::{Output, clean, clean_line, is_mark};
 
-/// The columns that a text takes.
+/// The number of columns that a text takes.
 pub(crate) fn width_of(text: &str) -> usize {
     text.chars().map(width_of_char).sum()
 }
@@ -13,17 +13,17 @@ fn width_of_char(c: char) -> usize {
     if is_mark(c) { 0 } else { c.width().unwrap_or(0) }
 }
 
-/// So many of something, in the right number.
+/// A count with its noun, in the singular or plural.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A text on one line, made of what may be several.
+/// A sanitized text with its line breaks and other white space replaced by single spaces.
 pub(crate) fn one_line(text: &str) -> String {
     clean(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// A text in at most so many columns, with `…` where it was cut. Not for names and ids: see [`pad`].
+/// Cuts a text to `columns`, with `…` at the end. Not for names and ids: see [`pad`].
 pub(crate) fn fit(text: &str, columns: usize) -> String {
     if width_of(text) <= columns {
         return text.to_owned();
@@ -38,7 +38,7 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     kept
 }
 
-/// A text in at least so many columns. What is longer stays whole.
+/// Pads a text to `columns`. A longer text is not cut.
 pub(crate) fn pad(text: &str, columns: usize) -> String {
     let missing = columns.saturating_sub(width_of(text));
     let mut text = text.to_owned();
@@ -46,8 +46,8 @@ pub(crate) fn pad(text: &str, columns: usize) -> String {
     text
 }
 
-/// A line broken between words so that it fits into so many columns, the later lines indented. A word that is longer than a line
-/// stays whole, so that it can be copied.
+/// Wraps a line between words to fit into `columns`; further lines are indented. A word that is longer than a line is not
+/// broken, so that it can be copied.
 pub(crate) fn wrap(line: &str, columns: usize, indent: usize) -> String {
     let indent = indent.min(columns / 2);
     let mut wrapped = String::with_capacity(line.len() + 16);
@@ -71,7 +71,8 @@ pub(crate) fn wrap(line: &str, columns: usize, indent: usize) -> String {
     wrapped
 }
 
-/// The pieces of a line between which it can be broken, with the spaces before each. Text in wide characters has no spaces.
+/// The pieces of a line between which it can be wrapped, with the spaces before each. Wide characters are pieces without
+/// spaces.
 fn words(line: &str) -> impl Iterator<Item = (&str, &str)> {
     let mut rest = line;
     std::iter::from_fn(move || {
@@ -89,8 +90,8 @@ fn words(line: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// A table of names, something short, and what there is to say of each. Names are never cut: on a terminal the last column is
-/// first, then the one before it.
+/// A table with a name, a short value and a description per row. On a terminal the description is cut first, then the
+/// value, and the name never.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Columns {
     name: usize,
@@ -99,13 +100,13 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Longer names do not make the column wider; the rest of their row begins further right.
+    /// The maximum width of the name column. The rest of a row with a longer name begins further right.
     const WIDEST: usize = 64;
 
-    /// What the last column should have at least, on a terminal.
+    /// The minimum width that is left for the description on a terminal.
     const ABOUT: usize = 24;
 
-    /// For names and second values that are at most so wide.
+    /// Columns for names and values of at most this width.
     pub(crate) fn new(names: usize, second: usize, output: &Output) -> Self {
         Self::within(names, second, output.columns())
     }

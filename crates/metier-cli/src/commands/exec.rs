@@ -119,7 +119,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 impl Args {
-    /// The directory that the script may change. This directory, if none is named and it may be given to scripts.
+    /// The directory that the script may change: the named one, else the current one if it may be given to scripts.
     fn work(
         &self,
         name: &str,
@@ -133,7 +133,7 @@ impl Args {
         match metier.usual_work(&reserved)? {
             UsualWork::Here(here) => Ok(Some(here)),
             UsualWork::Temporary(reason) => {
-                // Where there is no such skill, nothing works anywhere.
+                // If the skill does not exist, that error follows, and this note would only distract.
                 if skills.by_name_or_id(name).is_some() {
                     output.note(format_args!("note: {}", clean(&reason.to_string())))?;
                     output.note(

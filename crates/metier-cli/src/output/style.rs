@@ -1,4 +1,4 @@
-//! Bold and colours as marks in the text: escape sequences are written last, so that none in the text itself gets through.
+//! Bold and colours as marks in the text. Marks become escape sequences last, after untrusted ones were removed.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::table::{width_of, wrap};
 
-/// A style that begins. Each is a code point that is no character and that stands in no text.
+/// The start of a style. Each mark is a noncharacter code point, which text does not contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Bold,
@@ -53,7 +53,7 @@ pub(super) fn marked(text: &str, mark: Mark) -> String {
     format!("{}{text}{END}", mark.begin())
 }
 
-/// The text with its marks made escape sequences; where there is no colour, there are no marks either, and one is somebody else's.
+/// Turns marks into escape sequences. Without colours a mark can only come from untrusted text, and becomes U+FFFD.
 pub(super) fn applied(text: &str, is_styled: bool) -> String {
     if !text.contains(is_mark) {
         return text.to_owned();
@@ -81,7 +81,7 @@ pub(super) fn applied(text: &str, is_styled: bool) -> String {
     shown
 }
 
-/// Text of several lines with sequences that set colours, and without anything else that a terminal obeys.
+/// Keeps escape sequences that set colours, and replaces all other control characters.
 pub(super) fn without_others(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for (index, part) in text.split('\u{1b}').enumerate() {
@@ -105,7 +105,7 @@ pub(super) fn without_others(text: &str) -> String {
     shown
 }
 
-/// A title with colours, broken between words to fit into so many columns. Lines of source stay as they are.
+/// Wraps a title with colours between words to fit into `columns`. Source lines are not changed.
 pub(super) fn wrapped_title(line: &str, columns: usize) -> String {
     let (mut plain, mut colours) = (String::with_capacity(line.len()), Vec::new());
     for (index, part) in line.split('\u{1b}').enumerate() {

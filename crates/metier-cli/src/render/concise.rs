@@ -1,4 +1,4 @@
-//! Findings with one line each, for editors, `grep` and terminals that are full already.
+//! Findings with one line each, for editors and `grep`.
 
 use std::io;
 

@@ -12,7 +12,7 @@ use crate::output::Output;
 /// What a path must not have in a relative reference.
 const UNUSUAL: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'_').remove(b'-').remove(b'~');
 
-/// What can keep a skill from being looked at, which is a finding too.
+/// Errors that keep a skill from being checked, which are findings too.
 const FAILURES: [(&str, &str); 3] = [
     ("skill-not-found", "there is nothing at the path"),
     ("skill-io", "a file or directory cannot be read"),
@@ -24,8 +24,8 @@ pub(crate) fn sarif(checked: &[Checked], output: &mut Output) -> io::Result<()> 
     log("validate", rules, checked.iter().flat_map(Checked::findings), output)
 }
 
-/// A whole log: what rules there are, and what they found. Code scanning keeps the results of each command apart, since their
-/// `automationDetails` differ; without it, the findings of one would close those of the other.
+/// A complete log: the rules and their findings. The commands have different `automationDetails`, so that code scanning
+/// keeps their results apart; otherwise the findings of one would close those of the other.
 pub(super) fn log<'a>(
     command: &str,
     mut rules: Vec<Value>,

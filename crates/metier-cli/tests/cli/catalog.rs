@@ -523,6 +523,8 @@ fn a_name_that_was_mistyped_or_is_a_path_gets_a_hint() {
     for (args, meant) in [
         (&["run", "clade"][..], "did you mean `claude`?"),
         (&["link", "codx", "--all"], "did you mean `codex`?"),
+        (&["run", "cursor"], "for cursor, see `metier serve --print-config cursor`"),
+        (&["scan", "https://example.org/skills"], "`metier install https://example.org/skills --dry-run`"),
         (&["remove", "comit-message"], "`metier lock` lists every installed skill"),
     ] {
         let text = String::from_utf8(place.at_home(args).output().unwrap().stderr).unwrap();

@@ -169,10 +169,11 @@ fn print(
 /// A record on a terminal that is too narrow for its row.
 fn narrow(record: &Record, output: &mut Output) -> std::io::Result<()> {
     output.line(format_args!("{}  {}  {}", record.sequence, time(record), one_line(kind(record))))?;
-    let session = record.session.as_deref().map(|id| format!(", session {}", short(id)));
-    output.line(format_args!("  by {}{}", who(record), session.unwrap_or_default()))?;
-    let what = describe(&record.event, output);
-    if what.is_empty() { Ok(()) } else { output.line(format_args!("  {what}")) }
+    let who = Some(who(record)).filter(|who| who != NOT_KNOWN).map(|who| format!("by {who}"));
+    let session = record.session.as_deref().map(|id| format!("in session {}", short(id)));
+    let origin = [who, session].into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let rest = [describe(&record.event, output), origin];
+    rest.iter().filter(|line| !line.is_empty()).try_for_each(|line| output.line(format_args!("  {line}")))
 }
 
 /// When it was recorded, to the second; `--json` has all of it.
@@ -195,13 +196,16 @@ fn kind(record: &Record) -> &str {
     record.event["kind"].as_str().unwrap_or("?")
 }
 
-/// Who did it: the client or the token's name, and the account. Older records have no account.
+/// Stands for who did it if the record does not say.
+const NOT_KNOWN: &str = "-";
+
+/// Who did it: the client or the holder of a token, and the account; older records have no account.
 fn who(record: &Record) -> String {
     let text = |member: &str| record.event[member].as_str().map(one_line).filter(|text| !text.is_empty());
     match (text("actor").filter(|actor| actor != "user"), text("user")) {
         (Some(actor), Some(user)) => format!("{actor} ({user})"),
         (Some(one), None) | (None, Some(one)) => one,
-        (None, None) => "-".to_owned(),
+        (None, None) => NOT_KNOWN.to_owned(),
     }
 }
 
