@@ -1,10 +1,10 @@
 //! The directory that scripts may change: which ones are refused, by every command alike, and what stays as it is in the others.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::support::Place;
 
@@ -217,7 +217,7 @@ fn a_skill_root_that_is_inside_by_another_path_keeps_the_directory_from_scripts(
     place.write("me/.config/metier/config.toml", settings);
     let line = "set -e; mkdir second; mount --bind me/project second\n\
                 exec \"$0\" sandbox run --work second -- sh -c 'echo x > skills/own/SKILL.md'";
-    let mut command = std::process::Command::new("unshare");
+    let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", line, env!("CARGO_BIN_EXE_metier")]).current_dir(place.path());
     command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", real.join("me"));
     let output = command.output().unwrap();
@@ -277,7 +277,7 @@ fn what_is_mounted_below_the_work_directory_does_not_come_along() {
         "set -e; cd me/project; mount --bind ../.ssh 'with space'; touch file; mount --bind ../.ssh/key file\n\
          exec \"$0\" sandbox run --work . -- sh -c \"{inside}\""
     );
-    let mut command = std::process::Command::new("unshare");
+    let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", &line, env!("CARGO_BIN_EXE_metier")]).current_dir(place.path());
     command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", place.path().join("me"));
     let output = command.output().unwrap();
@@ -388,4 +388,30 @@ fn hooks_that_git_is_told_of_by_variables_are_set_aside() {
         assert!(place.path().join("me/project/.my-hooks.set-aside").is_dir(), "{name}: {said}");
         assert!(said.contains("which git obeys"), "{name}: {said}");
     }
+}
+
+/// Nothing is made before the answer, so that a signal at the question leaves nothing behind.
+#[test]
+fn a_run_that_is_interrupted_at_the_question_leaves_nothing() {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let place = home();
+    let mut terminal = fs::File::from(openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap());
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let other_end = fs::File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut command = place.at_home(&["exec", "pdf", "scripts/run.sh", "--root", "skills"]);
+    command.stdin(other_end.try_clone().unwrap()).stderr(other_end).env("TMPDIR", place.temporary());
+    let mut child = command.spawn().unwrap();
+    let mut seen = Vec::new();
+    while !String::from_utf8_lossy(&seen).contains("[v]iew") {
+        let mut piece = [0; 4_096];
+        let count = terminal.read(&mut piece).unwrap();
+        seen.extend_from_slice(&piece[..count]);
+    }
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(!child.wait().unwrap().success());
+    let left: Vec<_> = fs::read_dir(place.temporary()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
