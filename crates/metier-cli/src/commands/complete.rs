@@ -107,7 +107,8 @@ impl<'a> Position<'a> {
             count: 0,
             is_escaped: false,
         };
-        for word in words {
+        // Some shells pass an empty word for none.
+        for word in words.iter().filter(|word| !word.is_empty()) {
             position.step(word);
         }
         position
@@ -287,6 +288,7 @@ mod tests {
     fn commands_options_and_fixed_values_are_completed() {
         for (line, expected) in [
             ("vali", &["validate"][..]),
+            (" vali", &["validate"]),
             ("audit ver", &["verify"]),
             ("--quiet aud", &["audit"]),
             ("help audit ver", &["verify"]),
