@@ -50,11 +50,10 @@ fn examples(document: &str) -> Vec<Example> {
 
 /// Every page with examples: the README and what is directly in `docs`.
 fn documents() -> Vec<String> {
-    let names = fs::read_dir(top().join("docs")).unwrap().map(|entry| entry.unwrap().file_name());
-    let mut pages: Vec<String> = names
-        .filter_map(|name| name.into_string().ok().filter(|name| name.ends_with(".md")))
-        .map(|name| format!("docs/{name}"))
-        .collect();
+    let paths = fs::read_dir(top().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = paths.filter(|path| path.extension().is_some_and(|ending| ending == "md"));
+    let mut pages: Vec<String> =
+        pages.map(|path| format!("docs/{}", path.file_name().unwrap().to_str().unwrap())).collect();
     pages.push("README.md".to_owned());
     pages.sort_unstable();
     pages

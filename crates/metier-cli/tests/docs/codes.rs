@@ -209,8 +209,9 @@ fn first_text(value: &str) -> Option<String> {
 /// What is written above a variant, or above the type itself: the first sentence.
 fn meaning(text: &str, owner: &str, variant: &str) -> String {
     let item = Regex::new(&format!(r"(?m)^(?:pub(?:\([a-z]+\))? )?(?:enum|struct) {owner}\b")).unwrap();
-    let at =
-        item.find(text).map_or_else(|| panic!("{owner} is not where its codes are"), |item| item.start());
+    let found = item.find(text);
+    assert!(found.is_some(), "{owner} is not in the file that has its codes");
+    let at = found.unwrap().start();
     let (before, after) = text.split_at(at);
     let mut above: Vec<&str> = Vec::new();
     if variant.is_empty() {

@@ -235,7 +235,9 @@ fn the_page_of_shapes_is_what_the_commands_print() {
                 .collect::<Result<_, _>>()
                 .unwrap_or_else(|error| panic!("{command}: {error}: {printed}"));
             assert!(!values.is_empty(), "{command} prints no JSON");
-            values.iter().for_each(|value| shape.add(value, "", maps));
+            for value in &values {
+                shape.add(value, "", maps);
+            }
         }
         write!(page, "\n## {title}\n\n```text\n{}\n```\n", shape.text(0)).unwrap();
     }

@@ -129,7 +129,7 @@ impl Style {
                 "34" | "94" => self.colour = "blue",
                 "36" | "96" => self.colour = "cyan",
                 "39" => self.colour = "",
-                other => panic!("the picture cannot show the escape sequence {other}"),
+                other => unreachable!("the picture cannot show the escape sequence {other}"),
             }
         }
     }

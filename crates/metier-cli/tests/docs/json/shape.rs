@@ -34,7 +34,9 @@ impl Shape {
             Value::String(_) => drop(self.scalars.insert("text")),
             Value::Array(items) => {
                 let shape = self.items.get_or_insert_default();
-                items.iter().for_each(|item| shape.add(item, path, maps));
+                for item in items {
+                    shape.add(item, path, maps);
+                }
             }
             Value::Object(object) => {
                 let members = self.members.get_or_insert_default();
@@ -101,7 +103,9 @@ fn shapes_have_what_some_values_have() {
         serde_json::json!({ "a": 1, "b": ["x"], "m": { "one": 1 }, "n": null, "l": [] }),
         serde_json::json!({ "a": null, "b": [], "c": true, "m": { "two": 2, "three": 3 }, "n": null, "l": [] }),
     ];
-    values.iter().for_each(|value| shape.add(value, "", &["m"]));
+    for value in &values {
+        shape.add(value, "", &["m"]);
+    }
     assert_eq!(
         shape.text(0),
         "{\n  \"a\": number or null,\n  \"b\": [text],\n  \"m\": {\n    NAME: number\n  },\n  \"n\": … or null,\n  \"l\": […],\n  \"c\"?: boolean\n}"
