@@ -161,7 +161,10 @@ fn methods(text: &str, signature: &str) -> Vec<(String, String)> {
         let body = &text[at + head.len()..];
         // Methods of a type at the top of a file end where a brace stands four columns in.
         let end = body.find("\n    }\n").unwrap();
-        found.push((owner[1].to_owned(), body[..=end].to_owned()));
+        // The name of a feature is not a code.
+        let lines =
+            body[..=end].split_inclusive('\n').filter(|line| !line.trim_start().starts_with("#[cfg("));
+        found.push((owner[1].to_owned(), lines.collect()));
     }
     found
 }
