@@ -22,6 +22,7 @@ const LIFE: &[&str] = &[
     "metier-session",
     "metier-home",
     "metier-mcp",
+    "metier-harness",
     "metier-host",
     "metier",
     "metier-cli",

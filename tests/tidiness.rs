@@ -95,6 +95,7 @@ const AMBIENT: &[&str] = &[
 /// Files outside of metier-host that may use some of them, and why.
 const AMBIENT_EXCEPTIONS: &[(&str, &str)] = &[
     ("metier-catalog/src/watch.rs", "a stopwatch: how long to wait for more changes"),
+    ("metier-harness/src/stopwatch.rs", "a stopwatch: deadlines and silence of agents"),
     ("metier-mcp/src/approval.rs", "a stopwatch: which questions are too old"),
     ("metier-mcp/src/http/gate.rs", "a stopwatch: requests per second"),
     ("metier-mcp/src/http/streams.rs", "a stopwatch: which answers are too old to be kept"),

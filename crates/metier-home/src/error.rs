@@ -155,6 +155,14 @@ pub enum HomeError {
         /// Why not.
         reason: String,
     },
+    /// Skills are to be mounted in a directory that is not a temporary workspace.
+    #[error("skills cannot be mounted as `{mount}` in {}: it is not a temporary workspace", path.display())]
+    NoWorkspace {
+        /// The working directory.
+        path: PathBuf,
+        /// Where the skills would be, in it.
+        mount: String,
+    },
     /// The skill is valid, but the agent would ignore it.
     #[error(
         "{agent} ignores the skill `{name}`: its description has {units} UTF-16 code units, and {agent} reads at most {limit}; shorten \
@@ -221,6 +229,7 @@ impl Coded for HomeError {
             Self::Io { .. } => "home-io",
             Self::Auth { .. } => "home-auth",
             Self::Workspace { .. } => "home-workspace",
+            Self::NoWorkspace { .. } => "home-no-workspace",
             Self::DescriptionUnits { .. } => "home-description-units",
             Self::UnknownDirectory { .. } => "home-unknown-directory",
             Self::Untrusted { .. } => "home-untrusted",
@@ -230,6 +239,9 @@ impl Coded for HomeError {
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
+            Self::NoWorkspace { .. } => {
+                "run the agent in a fresh workspace, or remove the section's mount path"
+            }
             Self::NotFound { .. } => "name a directory with a SKILL.md, or the SKILL.md itself",
             Self::Name { .. } => "mount it under another name",
             Self::Renamed { .. } => "mount it under its own name, or change `name` in its frontmatter",

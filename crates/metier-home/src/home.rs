@@ -145,6 +145,11 @@ impl Home {
         &self.path
     }
 
+    /// Whether skills are mounted at all: one switch, `install_skills` of the isolation.
+    pub const fn installs_skills(&self) -> bool {
+        self.installs_skills
+    }
+
     /// The directory for its skills. It exists once skills were mounted.
     pub fn skills_directory(&self) -> PathBuf {
         self.path.join(self.agent.skills_directory())

@@ -234,7 +234,7 @@ fn events(changes: &[PlannedChange]) -> Vec<Event> {
         .into_iter()
         .map(|(source, (skills, accepted))| {
             let accepted = accepted.into_iter().collect();
-            Event::SkillsInstalled { skills, source, accepted }
+            Event::SkillsInstalled { skills, source, accepted, prompt: None }
         })
         .collect();
     if !removed.is_empty() {

@@ -1,5 +1,6 @@
 //! The events that a journal records, with the names of their members.
 
+mod evaluation;
 mod script;
 
 use std::collections::BTreeMap;
@@ -7,6 +8,7 @@ use std::collections::BTreeMap;
 use metier_skill::{Digest, Tier};
 use serde::{Deserialize, Serialize};
 
+pub use self::evaluation::{EvaluationEnd, EvaluationStart, PromptSkills};
 pub use self::script::{
     ConnectionRecord, NetworkUse, PathList, PlantedFile, RunApproval, RunFacts, RunUsage, ScriptExecuted,
     ScriptOutcome, TouchedPaths,
@@ -69,6 +71,9 @@ pub enum Event {
         /// Those with scan findings that a person accepted.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         accepted: Vec<String>,
+        /// The prompt that brought them into an agent's home, if one did.
+        #[serde(default, skip_serializing_if = "Option::is_none", flatten)]
+        prompt: Option<Box<PromptSkills>>,
     },
     /// Skills were copied into a directory, such as an agent's home.
     #[serde(rename = "skills.mounted")]
@@ -106,6 +111,9 @@ pub enum Event {
         /// The duration in microseconds.
         #[serde(default)]
         duration_us: u64,
+        /// The `SKILL.md` that an agent read by itself, where it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        path: Option<String>,
     },
     /// Activating a skill failed.
     #[serde(rename = "skill.activation_failed")]
@@ -134,6 +142,12 @@ pub enum Event {
         /// The tokens of the text.
         tokens: u64,
     },
+    /// A prompt was given to an agent.
+    #[serde(rename = "evaluation.started")]
+    EvaluationStarted(Box<EvaluationStart>),
+    /// An agent answered a prompt, or failed to.
+    #[serde(rename = "evaluation.ended")]
+    EvaluationEnded(Box<EvaluationEnd>),
     /// A tool of a prompt was called.
     #[serde(rename = "tool.invoked")]
     ToolInvoked(Box<ToolInvoked>),

@@ -44,16 +44,16 @@ pub use chain::verify_archives;
 pub use checkpoint::{Checkpoint, Consistency, Inclusion};
 pub use error::JournalError;
 pub use event::{
-    ArchivedRecords, ByteRange, CheckReport, ConnectionRecord, Event, NetworkUse, PathList, PlantedFile,
-    RecordedAnswer, RunApproval, RunFacts, RunUsage, ScriptExecuted, ScriptOutcome, ToolInvoked, ToolOutcome,
-    TouchedPaths, Trigger, Variable,
+    ArchivedRecords, ByteRange, CheckReport, ConnectionRecord, EvaluationEnd, EvaluationStart, Event,
+    NetworkUse, PathList, PlantedFile, PromptSkills, RecordedAnswer, RunApproval, RunFacts, RunUsage,
+    ScriptExecuted, ScriptOutcome, ToolInvoked, ToolOutcome, TouchedPaths, Trigger, Variable,
 };
 pub use journal::{Durability, Journal, JournalOptions, Observer, Receipt};
 pub use privacy::{Privacy, RecordedContent};
 pub use query::RecordQuery;
 pub use reader::{JournalReader, verify_export};
 pub use record::{Clock, Identity, PendingRecord, Record, RecordContext, RecordRef, Time};
-pub use stats::{JournalStats, SkillStats};
+pub use stats::{EvaluationStats, JournalStats, SkillStats};
 #[cfg(feature = "otel")]
 pub use telemetry::{Telemetry, TelemetryReport, TelemetrySettings};
 pub use verify::{Damage, DamageKind, Verification, verify};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Event, RecordedAnswer, ScriptOutcome};
+use crate::event::{EvaluationEnd, Event, RecordedAnswer, ScriptOutcome};
 use crate::record::RecordRef;
 
 /// Usage statistics of a journal.
@@ -19,8 +19,30 @@ pub struct JournalStats {
     pub sessions: u64,
     /// The statistics of each skill, by name.
     pub skills: BTreeMap<String, SkillStats>,
+    /// Prompts that agents answered, by agent.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub evaluations: BTreeMap<String, EvaluationStats>,
     #[serde(skip)]
     seen: std::collections::BTreeSet<String>,
+}
+
+/// What the evaluations of one agent used.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct EvaluationStats {
+    /// How many ended.
+    pub evaluations: u64,
+    /// How many of these ended with an error.
+    pub failures: u64,
+    /// Input tokens.
+    pub input: u64,
+    /// Output tokens.
+    pub output: u64,
+    /// Cost in millionths of a US dollar, where agents reported it.
+    pub cost_microdollars: u64,
+    /// Time in microseconds.
+    pub duration_us: u64,
 }
 
 /// Usage statistics of a skill.
@@ -68,10 +90,25 @@ impl JournalStats {
         }
         *self.kinds.entry(row.kind()).or_default() += 1;
         let Some(event) = row.to_event() else { return };
+        if let Event::EvaluationEnded(ended) = &event {
+            self.evaluations.entry(ended.agent.clone()).or_default().add(ended);
+        }
         let Some(name) = event.skill() else { return };
         let skill = self.skills.entry(name.to_owned()).or_default();
         skill.last = skill.last.take().max(Some(row.time.to_owned()));
         skill.add(&event);
+    }
+}
+
+impl EvaluationStats {
+    fn add(&mut self, ended: &EvaluationEnd) {
+        self.evaluations += 1;
+        self.failures += u64::from(ended.code.is_some());
+        self.input = self.input.saturating_add(ended.input);
+        self.output = self.output.saturating_add(ended.output);
+        self.cost_microdollars =
+            self.cost_microdollars.saturating_add(ended.cost_microdollars.unwrap_or_default());
+        self.duration_us = self.duration_us.saturating_add(ended.duration_us);
     }
 }
 

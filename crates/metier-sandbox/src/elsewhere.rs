@@ -8,7 +8,7 @@ use std::process::{Child, Command};
 use crate::SandboxError;
 use crate::executor::{Executor, Job, RunOutcome, Sink, UnsettledRuns};
 use crate::protection::Protections;
-use crate::supervised::{Program, ProgramEnd};
+use crate::supervised::{Program, ProgramEnd, ProgramPipes};
 
 /// Runs nothing on this system. A host can provide its own [`Executor`].
 #[derive(Debug, Clone, Default)]
@@ -39,10 +39,23 @@ impl Local {
 
     /// Starts a program outside of the sandbox. Files cannot be covered on this system.
     pub fn start(&self, program: &Program) -> Result<SupervisedProgram, SandboxError> {
+        Self::spawn(program, Command::new(&program.path))
+    }
+
+    /// The same with pipes as the program's standard streams.
+    pub fn start_piped(&self, program: &Program) -> Result<(SupervisedProgram, ProgramPipes), SandboxError> {
+        let failed = |source| SandboxError::Start { program: program.path.clone(), source };
+        let (pipes, (input, output, errors)) = ProgramPipes::new().map_err(failed)?;
+        let mut command = Command::new(&program.path);
+        command.stdin(input).stdout(output).stderr(errors);
+        Ok((Self::spawn(program, command)?, pipes))
+    }
+
+    fn spawn(program: &Program, mut command: Command) -> Result<SupervisedProgram, SandboxError> {
         if program.covered.is_some() {
             return Err(SandboxError::Unsupported);
         }
-        let child = Command::new(&program.path)
+        let child = command
             .args(&program.arguments)
             .env_clear()
             .envs(program.environment.iter().map(|(name, value)| (name, value)))

@@ -67,7 +67,7 @@ pub use probe::probe;
 pub use profile::{Destination, Network, PinnedPath, RunLimits, SandboxProfile};
 pub use protection::{MeasuredProtection, Protection, Protections, Strictness};
 pub use reserved::ReservedPaths;
-pub use supervised::{CoveredPath, Program, ProgramEnd};
+pub use supervised::{CoveredPath, Program, ProgramEnd, ProgramPipes};
 #[cfg(target_os = "linux")]
 pub use supervised::{Signals, SupervisedProgram};
 #[cfg(target_os = "linux")]

@@ -21,6 +21,7 @@ mod touched;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -33,7 +34,7 @@ use crate::private::{PrivateDirectory, Purpose};
 use crate::profile::{Network, PinnedPath, SandboxProfile};
 use crate::protection::{Protection, Strictness};
 use crate::seccomp::{self, Needs};
-use crate::supervised::{Program, SupervisedProgram};
+use crate::supervised::{Program, ProgramPipes, SupervisedProgram};
 use crate::work::WorkDirectory;
 use crate::{SandboxError, control, sys, width};
 
@@ -111,7 +112,17 @@ impl Local {
     /// Starts a program outside of the sandbox, and stays responsible for all processes that it starts.
     pub fn start(&self, program: &Program) -> Result<SupervisedProgram, SandboxError> {
         self.check_launcher()?;
-        SupervisedProgram::start(&self.launcher, program)
+        let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+        SupervisedProgram::start(&self.launcher, program, [input.as_fd(), output.as_fd(), errors.as_fd()])
+    }
+
+    /// [`Local::start`] with pipes as the program's standard streams, for a program that is talked to.
+    pub fn start_piped(&self, program: &Program) -> Result<(SupervisedProgram, ProgramPipes), SandboxError> {
+        self.check_launcher()?;
+        let (pipes, (input, output, errors)) =
+            ProgramPipes::new().map_err(|error| launch("opening pipes", error))?;
+        let streams = [input.as_fd(), output.as_fd(), errors.as_fd()];
+        Ok((SupervisedProgram::start(&self.launcher, program, streams)?, pipes))
     }
 
     /// Whether the launcher calls `launch_if_asked`: otherwise its `main` would run a second time.

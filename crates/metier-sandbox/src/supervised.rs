@@ -5,6 +5,7 @@
 //! security boundary.
 
 use std::ffi::OsString;
+use std::io::{self, PipeReader, PipeWriter};
 use std::path::PathBuf;
 
 /// A program to start with [`Local::start`](crate::Local::start).
@@ -34,6 +35,27 @@ impl Program {
             directory: directory.into(),
             covered: None,
         }
+    }
+}
+
+/// The other ends of a program's standard streams: see [`Local::start_piped`](crate::Local::start_piped).
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ProgramPipes {
+    /// What is written here is the program's standard input. Dropping it closes that.
+    pub input: PipeWriter,
+    /// Its standard output.
+    pub output: PipeReader,
+    /// Its standard error.
+    pub errors: PipeReader,
+}
+
+impl ProgramPipes {
+    /// Three pipes, and the ends for the program: input, output, errors.
+    pub(crate) fn new() -> io::Result<(Self, (PipeReader, PipeWriter, PipeWriter))> {
+        let ((its_input, input), (output, its_output), (errors, its_errors)) =
+            (io::pipe()?, io::pipe()?, io::pipe()?);
+        Ok((Self { input, output, errors }, (its_input, its_output, its_errors)))
     }
 }
 

@@ -94,6 +94,23 @@ fn a_program_that_is_dropped_is_ended_with_all_it_started() {
 }
 
 #[test]
+fn a_piped_program_is_talked_to_and_its_streams_close_with_it() {
+    use std::io::{Read as _, Write as _};
+    let work = work();
+    // What it leaves running has the pipes as well, and must not keep them open.
+    let script = "sleep 1000 & read line; echo \"got $line\"; echo problem >&2; cat >rest";
+    let (mut program, mut pipes) = local().start_piped(&shell(work.path(), script)).unwrap();
+    pipes.input.write_all(b"hello\nmore\n").unwrap();
+    drop(pipes.input);
+    let (mut said, mut complained) = (String::new(), String::new());
+    pipes.output.read_to_string(&mut said).unwrap();
+    pipes.errors.read_to_string(&mut complained).unwrap();
+    assert_eq!((said.as_str(), complained.as_str()), ("got hello\n", "problem\n"));
+    assert_eq!(program.wait().unwrap().code, Some(0));
+    assert_eq!(fs::read_to_string(work.path().join("rest")).unwrap(), "more\n");
+}
+
+#[test]
 fn signals_reach_the_program() {
     let work = work();
     let script = "trap 'exit 42' TERM; : > started; while :; do sleep 0.01; done";

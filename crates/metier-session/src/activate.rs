@@ -56,6 +56,7 @@ impl Activation {
             trigger,
             tokens: self.tokens,
             duration_us,
+            path: None,
         }
     }
 }

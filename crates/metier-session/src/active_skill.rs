@@ -14,6 +14,7 @@ use metier_skill::{
 
 use crate::content::{self, Around};
 use crate::error::SessionError;
+use crate::evaluation::AgentSkill;
 
 /// A skill that a session uses, with its content at first use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +89,35 @@ impl ActiveSkill {
             disallowed,
         };
         Ok(Fresh { held, is_changed })
+    }
+
+    /// A skill as it was mounted for an agent, which has loaded it. Where it cannot be parsed it has no rules: the agent
+    /// itself took it as it is.
+    pub(crate) fn mounted(
+        id: String,
+        tier: Tier,
+        skill: &AgentSkill,
+        captured: CapturedSkill,
+        skill_md_digest: Digest,
+        rules: &Rules,
+    ) -> Self {
+        let CapturedSkill { manifest, skill_md, .. } = captured;
+        let origin = Origin { file: "SKILL.md", directory: None };
+        let parsed = read(&*skill_md, origin, rules).skill;
+        Self {
+            id,
+            name: skill.name.clone(),
+            tier,
+            directory: skill.directory.clone(),
+            skill_md: skill_md.into(),
+            skill_md_digest,
+            tree_digest: manifest.digest(),
+            manifest,
+            is_active: true,
+            needs: Vec::new(),
+            disallowed: parsed.as_ref().and_then(metier_skill::Skill::disallowed_tools),
+            allowed: parsed.and_then(|skill| skill.allowed_tools),
+        }
     }
 
     /// The text of its `SKILL.md`; invalid UTF-8 is replaced.

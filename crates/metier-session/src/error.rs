@@ -76,6 +76,14 @@ pub enum SessionError {
         /// What has changed.
         what: String,
     },
+    /// The copy of a skill that was mounted for an agent is not what was mounted.
+    #[error("the copy of `{name}` at {} changed after it was mounted", path.display())]
+    CopyChanged {
+        /// The skill.
+        name: String,
+        /// The directory of the copy.
+        path: std::path::PathBuf,
+    },
     /// The policy or a user denied it.
     #[error("{}", decision.reason)]
     Denied {
@@ -234,6 +242,7 @@ impl Coded for SessionError {
             Self::Incompatible { .. } => "skill-incompatible",
             Self::NotActive { .. } => "skill-not-active",
             Self::Changed { .. } => "skill-changed",
+            Self::CopyChanged { .. } => "skill-copy-changed",
             Self::Denied { .. } => "permission-denied",
             Self::Asked { .. } => "permission-asked",
             Self::Path { problem: PathProblem::NotFound(_), .. } => "resource-not-found",

@@ -18,6 +18,7 @@ mod check;
 mod content;
 mod disclose;
 mod error;
+mod evaluation;
 mod mutation;
 mod propose;
 mod replay;
@@ -40,6 +41,7 @@ pub use budget::{Budget, BudgetBreach, BudgetError, ModelUsage};
 pub use bus::{EmittedEvent, HandlerFailure, HandlerResult};
 pub use disclose::{OverrideStore, SkillsOnDisk, ToolReply, Turn, discovered, scan_directory};
 pub use error::{PathProblem, SessionError};
+pub use evaluation::AgentSkill;
 pub use mutation::{
     DocumentChange, DocumentFailure, DocumentVersion, FailureReason, FileGateway, MutationEnvelope,
     MutationError, MutationGateway, MutationLimits, MutationOutcome, NoGateway, Precondition, RejectCode,

@@ -4,7 +4,7 @@ use std::path::{Component, Path};
 use std::{fs, io};
 
 use metier_journal::Event;
-use metier_policy::{Anchors, Decision, ToolCall};
+use metier_policy::{Anchors, Decision, DecisionCode, ToolCall, Verdict};
 use metier_prompt::SessionView;
 use metier_sandbox::leads_to;
 
@@ -19,6 +19,39 @@ impl Session {
         tool: &str,
         arguments: &serde_json::Value,
     ) -> Result<Decision, SessionError> {
+        let decision = self.decide_tool_call(tool, arguments);
+        self.record_tool_call(tool, arguments, &decision)?;
+        Ok(decision)
+    }
+
+    /// Decides about a call of an agent's own tool for which the agent asks permission. A deny rule denies it, a matching
+    /// allow rule allows it, and everything else is up to `ask`: `Ok` allows, `Err` refuses with a reason, `None` means
+    /// that nobody can be asked, which denies. The result is recorded.
+    pub fn permit_tool_call(
+        &mut self,
+        tool: &str,
+        arguments: &serde_json::Value,
+        ask: impl FnOnce(&Decision) -> Option<Result<(), String>>,
+    ) -> Result<Decision, SessionError> {
+        let mut decision = self.decide_tool_call(tool, arguments);
+        let is_settled = decision.verdict == Verdict::Deny
+            || matches!(decision.code, DecisionCode::RuleMatched | DecisionCode::OwnTool);
+        if !is_settled {
+            let (verdict, code, reason) = match ask(&decision) {
+                Some(Ok(())) => (Verdict::Allow, DecisionCode::Approved, "approved".to_owned()),
+                Some(Err(reason)) => (Verdict::Deny, DecisionCode::Refused, reason),
+                None => {
+                    let reason = "approval is needed, and nobody can be asked".to_owned();
+                    (Verdict::Deny, DecisionCode::NobodyToAsk, reason)
+                }
+            };
+            (decision.verdict, decision.code, decision.reason) = (verdict, code, reason);
+        }
+        self.record_tool_call(tool, arguments, &decision)?;
+        Ok(decision)
+    }
+
+    fn decide_tool_call(&mut self, tool: &str, arguments: &serde_json::Value) -> Decision {
         let call = follow_links(ToolCall::new(tool, arguments.clone()), &self.options.places);
         let guard = self.guard.take().unwrap_or_else(|| {
             let active = self.active().map(|held| held.as_active(&self.options.places));
@@ -26,9 +59,17 @@ impl Session {
         });
         let decision = guard.decide(&call);
         self.guard = Some(guard);
+        decision
+    }
+
+    fn record_tool_call(
+        &mut self,
+        tool: &str,
+        arguments: &serde_json::Value,
+        decision: &Decision,
+    ) -> Result<(), SessionError> {
         let skills = self.active().map(|held| held.name.clone()).collect();
-        self.record_decision(tool, &arguments.to_string(), &decision, skills)?;
-        Ok(decision)
+        self.record_decision(tool, &arguments.to_string(), decision, skills)
     }
 
     /// Calls a tool if that is allowed; a denied call never reaches it. A call that needs approval is denied here;

@@ -12,6 +12,8 @@ mod clock;
 mod common;
 #[path = "session/dispatch.rs"]
 mod dispatch;
+#[path = "../../../tests/shared/launcher.rs"]
+mod launcher;
 #[path = "session/operations.rs"]
 mod operations;
 #[path = "session/paths.rs"]

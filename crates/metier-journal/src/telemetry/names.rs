@@ -16,6 +16,7 @@ names! {
     ACTIVATE_SKILL = "activate_skill";
     READ_RESOURCE = "read_resource";
     CHECK_TOOL_CALL = "check_tool_call";
+    EVALUATE = "evaluate";
 
     // Who sends.
     SERVICE_NAME = "service.name";
@@ -29,6 +30,10 @@ names! {
     TOOL_TYPE = "gen_ai.tool.type";
     TOOL_CALL_ID = "gen_ai.tool.call.id";
     ERROR_TYPE = "error.type";
+    AGENT_VERSION = "gen_ai.agent.version";
+    RESPONSE_MODEL = "gen_ai.response.model";
+    INPUT_TOKENS = "gen_ai.usage.input_tokens";
+    OUTPUT_TOKENS = "gen_ai.usage.output_tokens";
 
     // Of every record.
     EVENT_KIND = "metier.event.kind";
@@ -57,6 +62,11 @@ names! {
     SKILLS_MOUNTED = "metier.skills.mounted";
     TRUSTED = "metier.trusted";
     SKILLS_ACTIVE = "metier.skills.active";
+
+    // Of evaluations.
+    EVALUATION_COST = "metier.evaluation.cost_microdollars";
+    EVALUATION_TURNS = "metier.evaluation.turns";
+    EVALUATION_STOP = "metier.evaluation.stop";
 
     // Of resources and scripts.
     RESOURCE_PATH = "metier.resource.path";

@@ -7,7 +7,7 @@ use super::attributes::{Attributes, cut};
 use super::messages::{KIND_INTERNAL, STATUS_ERROR, Span, Status};
 use super::names;
 use super::seen::{Seen, nanoseconds, outcome_word, script_error, trigger_word};
-use crate::event::{Event, ScriptExecuted, ToolInvoked, ToolOutcome, Trigger};
+use crate::event::{EvaluationEnd, Event, ScriptExecuted, ToolInvoked, ToolOutcome, Trigger};
 
 /// A session that began here and has not ended.
 #[derive(Debug)]
@@ -107,6 +107,7 @@ fn shape(event: &Event, kind: &str) -> Option<Shape> {
     match event {
         Event::SessionStarted { .. }
         | Event::SkillDiscovered { .. }
+        | Event::EvaluationStarted(_)
         | Event::JournalCreated { .. }
         | Event::JournalCheckpoint { .. }
         | Event::JournalArchived(_) => None,
@@ -119,6 +120,7 @@ fn shape(event: &Event, kind: &str) -> Option<Shape> {
             trigger,
             tokens,
             duration_us,
+            path: _,
         } => {
             let shape = activation(name, *trigger);
             let attributes = Attributes::default()
@@ -146,6 +148,7 @@ fn shape(event: &Event, kind: &str) -> Option<Shape> {
         }
         Event::SkillScriptExecuted(script) => Some(script_run(script)),
         Event::ToolInvoked(call) => Some(tool_call(call)),
+        Event::EvaluationEnded(ended) => Some(evaluation(ended)),
         Event::SkillToolCallDecided { tool, arguments, decision, code, skills, .. } => {
             let attributes = Attributes::default()
                 .text(names::TOOL_NAME, tool)
@@ -205,6 +208,27 @@ fn tool_call(call: &ToolInvoked) -> Shape {
         name: format!("{} {}", names::EXECUTE_TOOL, call.tool),
         duration_us: call.duration_us,
         error: is_error.then(|| call.code.clone().unwrap_or_else(|| call.outcome.as_str().to_owned())),
+        attributes,
+    }
+}
+
+fn evaluation(ended: &EvaluationEnd) -> Shape {
+    let attributes = Attributes::default()
+        .text(names::AGENT, &ended.agent)
+        .optional_text(names::AGENT_VERSION, ended.version.as_deref())
+        .optional_text(names::RESPONSE_MODEL, ended.model.as_deref())
+        .count(names::INPUT_TOKENS, ended.input)
+        .count(names::OUTPUT_TOKENS, ended.output)
+        .count(names::EVALUATION_TURNS, ended.turns)
+        .text(names::EVALUATION_STOP, &ended.stop);
+    let attributes = match ended.cost_microdollars {
+        Some(cost) => attributes.count(names::EVALUATION_COST, cost),
+        None => attributes,
+    };
+    Shape {
+        name: format!("{} {}", names::EVALUATE, ended.agent),
+        duration_us: ended.duration_us,
+        error: ended.code.clone(),
         attributes,
     }
 }

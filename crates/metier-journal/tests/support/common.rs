@@ -38,6 +38,7 @@ pub(crate) fn event(number: u64) -> Event {
             trigger: Trigger::Model,
             tokens: number,
             duration_us: 250,
+            path: None,
         },
         1 => Event::SkillResourceRead {
             name,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use metier_journal::{
-    ConnectionRecord, Event, Observer, PathList, Privacy, RecordRef, RecordedAnswer, RunFacts,
+    ConnectionRecord, EvaluationEnd, Event, Observer, PathList, Privacy, RecordRef, RecordedAnswer, RunFacts,
     ScriptExecuted, ScriptOutcome, Telemetry, Time, ToolInvoked, ToolOutcome, TouchedPaths, Trigger,
 };
 use metier_skill::{Digest, Tier};
@@ -87,6 +87,7 @@ fn skill_events() -> Vec<Event> {
             trigger,
             tokens: 900,
             duration_us: 1500,
+            path: None,
         },
         Event::SkillActivationFailed {
             name: "pfd".to_owned(),
@@ -163,9 +164,11 @@ fn other_events() -> Vec<Event> {
             skills: skills.clone(),
             source: format!("https://me:{CANARY}@example.com/skills.git"),
             accepted: names(1),
+            prompt: None,
         },
         Event::SkillsMounted { skills: skills.clone(), place: CANARY.to_owned() },
         Event::TrustChanged { folder: CANARY.to_owned(), trusted: true },
+        evaluation_ended(),
         Event::MutationProposed {
             request_id: request_id.clone(),
             target: "AGENTS.md".to_owned(),
@@ -175,6 +178,24 @@ fn other_events() -> Vec<Event> {
         Event::MutationDecided { request_id, outcome: "applied".to_owned(), code: "approved".to_owned() },
         Event::JournalCheckpoint { size: 5, root: Digest::of(b"root"), nodes: vec![Digest::of(b"root")] },
     ]
+}
+
+fn evaluation_ended() -> Event {
+    Event::EvaluationEnded(Box::new(EvaluationEnd {
+        evaluation: "e1".to_owned(),
+        agent: "claude".to_owned(),
+        version: Some("2.1".to_owned()),
+        model: Some("fake-model".to_owned()),
+        conversation: Some(CANARY.to_owned()),
+        input: 30,
+        output: 15,
+        cost_microdollars: Some(420),
+        turns: 3,
+        stop: "end_turn".to_owned(),
+        code: None,
+        walls: vec!["permissions".to_owned()],
+        duration_us: 250_000,
+    }))
 }
 
 /// One of everything. Returns how many spans that is.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::Child;
 
@@ -24,11 +24,18 @@ pub struct SupervisedProgram {
 }
 
 impl SupervisedProgram {
-    pub(crate) fn start(launcher: &Path, program: &Program) -> Result<Self, SandboxError> {
+    /// Starts a program whose standard streams are these: input, output, errors.
+    pub(crate) fn start(
+        launcher: &Path,
+        program: &Program,
+        streams: [BorrowedFd<'_>; 3],
+    ) -> Result<Self, SandboxError> {
         let failed = |step: &str, source: io::Error| SandboxError::Launch { step: step.to_owned(), source };
         let (supervisor, control) = control::start(launcher, SUPERVISOR)?;
         let mut started = Self { supervisor, control, is_over: false };
-        started.hand_over(program).map_err(|error| failed("sending the program to the supervisor", error))?;
+        started
+            .hand_over(program, streams)
+            .map_err(|error| failed("sending the program to the supervisor", error))?;
         match started.hear().map_err(|error| failed("waiting for the supervisor", error))? {
             Some(Said::Started) => Ok(started),
             Some(Said::Failed { step, what, path, source }) => {
@@ -48,8 +55,8 @@ impl SupervisedProgram {
         }
     }
 
-    /// Sends the order, and the standard streams of this process.
-    fn hand_over(&self, program: &Program) -> io::Result<()> {
+    /// Sends the order, and the standard streams of the program.
+    fn hand_over(&self, program: &Program, streams: [BorrowedFd<'_>; 3]) -> io::Result<()> {
         let covered = program.covered.as_ref().map(|covered| {
             covered.iter().map(|one| (one.path.as_path().into(), one.text.to_owned())).collect()
         });
@@ -68,8 +75,8 @@ impl SupervisedProgram {
         let mut file = File::from(rustix::fs::memfd_create("program", MemfdFlags::CLOEXEC)?);
         file.write_all(&bytes)?;
         file.rewind()?;
-        let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
-        let descriptors = [file.as_fd(), input.as_fd(), output.as_fd(), errors.as_fd()];
+        let [input, output, errors] = streams;
+        let descriptors = [file.as_fd(), input, output, errors];
         control::send(&self.control, b"start", &descriptors)
     }
 

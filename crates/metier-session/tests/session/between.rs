@@ -181,7 +181,7 @@ fn a_run_that_was_refused_for_a_change_is_recorded_and_replays() {
 #[test]
 fn scripts_run_whatever_the_umask_says() {
     let own = std::env::current_exe().unwrap();
-    let _ = crate::common::launcher();
+    let _ = crate::launcher::launcher();
     let output = std::process::Command::new("sh")
         .args([
             "-c",

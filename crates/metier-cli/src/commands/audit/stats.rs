@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use metier_journal::{JournalReader, SkillStats};
+use metier_journal::{EvaluationStats, JournalReader, SkillStats};
 
 use super::{JournalArgs, QueryArgs};
 use crate::exit::Exit;
@@ -56,6 +56,15 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         }
     }
     let count = |count: u64, noun| counted(usize::try_from(count).unwrap_or(usize::MAX), noun);
+    for (agent, used) in &stats.evaluations {
+        let (agent, evaluations) = (one_line(agent), count(used.evaluations, "evaluation"));
+        let EvaluationStats { failures, input, output: out, .. } = used;
+        let cost =
+            format!("${}.{:06}", used.cost_microdollars / 1_000_000, used.cost_microdollars % 1_000_000);
+        output.whole(format_args!(
+            "{agent}: {evaluations}, {failures} failed, {input} input tokens, {out} output tokens, {cost}"
+        ))?;
+    }
     output.summary(format_args!(
         "{} in {}",
         count(stats.records, "record"),

@@ -1,0 +1,208 @@
+//! Runs a prompt on an agent: what the caller chooses, and the result in the type that was asked for.
+
+use std::fmt;
+use std::time::Duration;
+
+use metier_journal::{EvaluationEnd, EvaluationStart};
+use metier_prompt::Rendering;
+use metier_sandbox::Cancel;
+use metier_session::Session;
+use metier_skill::Coded as _;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::error::HarnessError;
+use crate::evaluation::Evaluation;
+use crate::event::AgentEvent;
+use crate::harness::Harness;
+use crate::output::OutputType;
+use crate::permission::{PermissionHandler, Permissions};
+use crate::run::{Answer, Run};
+
+/// How long an agent may send nothing, unless said otherwise.
+const SILENCE: Duration = Duration::from_mins(10);
+
+/// A prompt that is to run on an agent: see [`evaluate`].
+pub struct EvaluationBuilder<'a> {
+    pub(crate) harness: &'a dyn Harness,
+    pub(crate) rendering: Rendering,
+    pub(crate) model: Option<String>,
+    pub(crate) deadline: Option<Duration>,
+    pub(crate) silence: Duration,
+    pub(crate) cancel: Cancel,
+    pub(crate) resumed: Option<String>,
+    pub(crate) handler: Box<dyn FnMut(&AgentEvent) + 'a>,
+    pub(crate) permissions: Box<dyn PermissionHandler + 'a>,
+}
+
+/// A prompt that is to run on an agent. Choose options, then call [`run`](EvaluationBuilder::run) or
+/// [`run_typed`](EvaluationBuilder::run_typed).
+///
+/// ```no_run
+/// # fn example(claude: &dyn metier_harness::Harness, session: &mut metier_session::Session) -> Result<(), Box<dyn std::error::Error>> {
+/// use metier_harness::evaluate;
+/// use metier_prompt::{Prompt, Section};
+///
+/// #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
+/// struct Review {
+///     verdict: String,
+///     issues: Vec<String>,
+/// }
+///
+/// let prompt = Prompt::builder("docs", "review").section(Section::new("task", "Task").body("Review src/.")).build()?;
+/// let answer = evaluate(claude, prompt.rendering())
+///     .deadline(std::time::Duration::from_secs(300))
+///     .on_event(|event| println!("{event:?}"))
+///     .run_typed::<Review>(session)?;
+/// println!("{}: {} issues", answer.output.verdict, answer.output.issues.len());
+/// # Ok(())
+/// # }
+/// ```
+pub fn evaluate(harness: &dyn Harness, rendering: Rendering) -> EvaluationBuilder<'_> {
+    EvaluationBuilder {
+        harness,
+        rendering,
+        model: None,
+        deadline: None,
+        silence: SILENCE,
+        cancel: Cancel::never(),
+        resumed: None,
+        handler: Box::new(|_| {}),
+        permissions: Box::new(Permissions::deny()),
+    }
+}
+
+impl<'a> EvaluationBuilder<'a> {
+    /// Asks for this model; without it, the agent chooses.
+    #[must_use]
+    pub fn model(self, model: impl Into<String>) -> Self {
+        Self { model: Some(model.into()), ..self }
+    }
+
+    /// The time that the whole evaluation may take. The deadline of the session's budget applies as well.
+    #[must_use]
+    pub fn deadline(self, deadline: Duration) -> Self {
+        Self { deadline: Some(deadline), ..self }
+    }
+
+    /// The time after which an agent that sends nothing is considered to hang: 10 minutes by default.
+    #[must_use]
+    pub fn silence(self, silence: Duration) -> Self {
+        Self { silence, ..self }
+    }
+
+    /// Ends the evaluation from another thread, for example at Ctrl-C.
+    #[must_use]
+    pub fn cancel(self, cancel: Cancel) -> Self {
+        Self { cancel, ..self }
+    }
+
+    /// Goes on with a conversation of the agent, by the [`session_id`](Evaluation::session_id) of an earlier
+    /// evaluation. The agent must still have it: in the same home, for agents that keep conversations there.
+    #[must_use]
+    pub fn resume(self, conversation: impl Into<String>) -> Self {
+        Self { resumed: Some(conversation.into()), ..self }
+    }
+
+    /// Calls a function with every event, while the agent works. The agent waits when it takes long.
+    #[must_use]
+    pub fn on_event(self, handler: impl FnMut(&AgentEvent) + 'a) -> Self {
+        Self { handler: Box::new(handler), ..self }
+    }
+
+    /// Who answers permission requests that the policy leaves open; by default they are denied.
+    #[must_use]
+    pub fn permissions(self, permissions: impl PermissionHandler + 'a) -> Self {
+        Self { permissions: Box::new(permissions), ..self }
+    }
+
+    /// Runs the prompt; the answer is text.
+    pub fn run(self, session: &mut Session) -> Result<Evaluation, HarnessError> {
+        Ok(self.run_as(session, None)?.evaluation)
+    }
+
+    /// Runs the prompt; the answer is read into a type. The agent is shown the type's JSON schema. If its answer does
+    /// not match, it is asked once to repair it.
+    pub fn run_typed<T: DeserializeOwned + JsonSchema>(
+        self,
+        session: &mut Session,
+    ) -> Result<Evaluation<T>, HarnessError> {
+        let output = OutputType::of::<T>();
+        let Answer { evaluation, value } = self.run_as(session, Some(&output))?;
+        let spent = evaluation.used();
+        // It was checked, so this reads it a second time.
+        match T::deserialize(value.unwrap_or_default()) {
+            Ok(value) => Ok(evaluation.with_output(value)),
+            Err(error) => {
+                let (reason, text) = (error.to_string(), evaluation.text);
+                Err(HarnessError::Output { reason, text, spent: Box::new(spent) })
+            }
+        }
+    }
+
+    /// Runs the prompt; the answer is JSON that matches a schema. Of the schema, `type`, `enum`, `required`,
+    /// `properties`, `additionalProperties: false` and `items` are checked.
+    pub fn run_json(self, schema: Value, session: &mut Session) -> Result<Evaluation<Value>, HarnessError> {
+        let output = OutputType::json(schema);
+        let Answer { evaluation, value } = self.run_as(session, Some(&output))?;
+        Ok(evaluation.with_output(value.unwrap_or_default()))
+    }
+
+    fn run_as(self, session: &mut Session, output: Option<&OutputType>) -> Result<Answer, HarnessError> {
+        let installs = self.harness.home().is_some_and(|setup| setup.home.isolation.install_skills);
+        let rendering = self.rendering.clone().install_skills(installs);
+        if self.resumed.is_some() && self.harness.resume().is_none() {
+            let agent = self.harness.title().to_owned();
+            return Err(HarnessError::Unsupported { agent, what: "resuming a conversation" });
+        }
+        let prompt = rendering.prompt();
+        let start = EvaluationStart {
+            evaluation: session.new_id(),
+            agent: self.harness.name().to_owned(),
+            prompt: format!("{}/{}", prompt.namespace(), prompt.key()),
+            model: self.model.clone(),
+            resumed: self.resumed.clone(),
+        };
+        let mut run = Run::new(self, start.evaluation.clone());
+        session.evaluation_started(start)?;
+        let result = session.evaluate(&rendering, |turn| run.turn(turn, output));
+        let result = result.map_err(|error: HarnessError| error.after(run.used()));
+        let end = run.end(result.as_ref().err().map(|error| error.code()));
+        session.evaluation_ended(end)?;
+        result
+    }
+}
+
+impl fmt::Debug for EvaluationBuilder<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EvaluationBuilder")
+            .field("harness", &self.harness.name())
+            .field("prompt", self.rendering.prompt())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Run<'_> {
+    /// The record of the end.
+    fn end(&self, code: Option<&'static str>) -> EvaluationEnd {
+        let used = self.used();
+        let counted = used.usage.counted();
+        let facts = &self.facts;
+        EvaluationEnd {
+            evaluation: self.id.clone(),
+            agent: self.options.harness.name().to_owned(),
+            version: facts.version.clone(),
+            model: facts.model.clone(),
+            conversation: facts.conversation.clone(),
+            input: counted.input,
+            output: counted.output,
+            cost_microdollars: used.cost.map(|cost| cost.microdollars),
+            turns: used.turns,
+            stop: facts.stop.as_ref().map_or_else(|| "error".to_owned(), ToString::to_string),
+            code: code.map(str::to_owned),
+            walls: self.walls().names(),
+            duration_us: u64::try_from(self.watch.elapsed().as_micros()).unwrap_or(u64::MAX),
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Where an agent program runs: its program, a fresh home and a working directory, made anew for every start.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use metier_home::{
+    Agent, Enclosure, Home, HomeError, HomeOptions, HostMount, HostVariables, MountOptions, WorkingDirectory,
+    Workspace,
+};
+use metier_sandbox::{CoveredPath, Local, Program, ProgramPipes, SandboxError, SupervisedProgram};
+
+use crate::error::HarnessError;
+
+/// How an agent is set up: everything that its home, its working directory and its process are made from.
+///
+/// Programs that read the environment for this should use `metier-host`; here everything is passed in.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct AgentSetup {
+    /// The agent.
+    pub agent: Agent,
+    /// Its program: a path, or a name that is looked up in the `PATH` of `host`.
+    pub program: PathBuf,
+    /// Arguments before all others, for example a script for an interpreter.
+    pub leading: Vec<OsString>,
+    /// The variables that the home is made from: authentication, proxies, `PATH`.
+    pub host: HostVariables,
+    /// How the home is made. `isolation.install_skills` is the one switch for installing skills.
+    pub home: HomeOptions,
+    /// How skills are mounted.
+    pub mount: MountOptions,
+    /// The working directory. Without it, the agent works in a fresh directory that is removed afterwards.
+    pub working: Option<PathBuf>,
+    /// What is copied into the fresh working directory.
+    pub copies: Vec<HostMount>,
+    /// The directories that may be copied from.
+    pub allowed_roots: Vec<PathBuf>,
+    /// Whether everything else that agents read is kept out: skills, instructions, hooks and settings of the working
+    /// directory and the machine.
+    pub is_hermetic: bool,
+    /// What starts the process, and ends it with everything it started.
+    pub executor: Local,
+}
+
+impl AgentSetup {
+    /// An agent with a home below `base`, in a fresh working directory.
+    pub fn new(agent: Agent, host: HostVariables, base: impl Into<PathBuf>, executor: Local) -> Self {
+        Self {
+            agent,
+            program: agent.program().into(),
+            leading: Vec::new(),
+            host,
+            home: HomeOptions::new(base),
+            mount: MountOptions::default(),
+            working: None,
+            copies: Vec::new(),
+            allowed_roots: Vec::new(),
+            is_hermetic: false,
+            executor,
+        }
+    }
+
+    /// The program's file.
+    pub fn find_program(&self) -> Result<PathBuf, HarnessError> {
+        let missing = || HarnessError::NotInstalled {
+            agent: self.agent.title().to_owned(),
+            program: self.program.display().to_string(),
+        };
+        if self.program.components().count() > 1 {
+            return self.program.is_file().then(|| self.program.clone()).ok_or_else(missing);
+        }
+        let path = self.host.env.get("PATH").map(String::as_str).unwrap_or_default();
+        let places = path.split(':').filter(|place| place.starts_with('/'));
+        places
+            .map(|place| Path::new(place).join(&self.program))
+            .find(|file| file.is_file())
+            .ok_or_else(missing)
+    }
+
+    /// Makes a home without skills, and a working directory.
+    pub fn make(&self) -> Result<AgentPlace, HarnessError> {
+        let program = self.find_program()?;
+        let base = &self.home.base;
+        let workspace = match &self.working {
+            Some(_) => None,
+            None => Some(Workspace::new(base, &self.copies, &self.allowed_roots)?),
+        };
+        let working = WorkingDirectory::choose(self.working.clone(), workspace, base)?;
+        let enclosure = self
+            .is_hermetic
+            .then(|| Enclosure::of(self.agent, &program, working.path(), Path::new("/")))
+            .transpose()?;
+        let mut options = self.home.clone();
+        options.working_directory = Some(working.path().to_owned());
+        if let Some(enclosure) = &enclosure {
+            options.is_hermetic = true;
+            options.hidden.clone_from(&enclosure.hidden);
+        }
+        let home = Home::new(self.agent, &self.host, &options)?;
+        let (leading, executor) = (self.leading.clone(), self.executor.clone());
+        Ok(AgentPlace { home, working, agent: self.agent, program, leading, enclosure, executor })
+    }
+}
+
+/// A home that an agent runs in, and the directory that it works in. Both are removed when it is dropped, unless the
+/// directory is the person's own.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AgentPlace {
+    /// The home.
+    pub home: Home,
+    /// The working directory.
+    pub working: WorkingDirectory,
+    agent: Agent,
+    program: PathBuf,
+    leading: Vec<OsString>,
+    enclosure: Option<Enclosure>,
+    executor: Local,
+}
+
+impl AgentPlace {
+    /// The agent.
+    pub const fn agent(&self) -> Agent {
+        self.agent
+    }
+
+    /// Whether everything else that agents read is kept out.
+    pub const fn is_hermetic(&self) -> bool {
+        self.enclosure.is_some()
+    }
+
+    /// Starts the agent with its standard streams as pipes.
+    pub fn start(
+        &self,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Result<(SupervisedProgram, ProgramPipes), HarnessError> {
+        let mut what = Program::new(&self.program, self.working.path());
+        what.arguments = self.leading.iter().cloned().chain(arguments.into_iter().map(Into::into)).collect();
+        what.environment = self.home.env().iter().map(|(name, value)| (name.into(), value.into())).collect();
+        what.covered = self
+            .enclosure
+            .as_ref()
+            .map(|enclosure| enclosure.covered.iter().map(|path| cover(path)).collect());
+        let (running, pipes) = self.executor.start_piped(&what).map_err(|error| self.refusal(error))?;
+        self.home.lend_to(running.id())?;
+        self.working.lend_to(running.id())?;
+        Ok((running, pipes))
+    }
+
+    fn refusal(&self, error: SandboxError) -> HarnessError {
+        let agent = self.agent.title();
+        match error {
+            SandboxError::Start { program, source } if source.kind() == io::ErrorKind::NotFound => {
+                HarnessError::NotInstalled { agent: agent.to_owned(), program: program.display().to_string() }
+            }
+            SandboxError::Start { source, .. } => HarnessError::NotStarted {
+                agent: agent.to_owned(),
+                reason: source.to_string(),
+                errors: String::new(),
+            },
+            SandboxError::Covering { is_refused: true, step, source, .. } => {
+                let reason = format!(
+                    "keeping out what agents read here needs a mount namespace, and the system refused it ({step}: {source}); \
+                     run it as root, allow user namespaces, or use a fresh working directory"
+                );
+                HomeError::Leaks { agent, reason }.into()
+            }
+            other => other.into(),
+        }
+    }
+}
+
+/// A file of settings must still be one.
+fn cover(path: &Path) -> CoveredPath {
+    let is_json = path.extension().is_some_and(|end| end == "json" || end == "jsonc");
+    CoveredPath { path: path.to_owned(), text: if is_json { "{}\n" } else { "" } }
+}

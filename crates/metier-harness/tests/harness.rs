@@ -1,0 +1,29 @@
+//! Prompts that run on agents: what an evaluation does, and how it ends whatever the agent does.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[path = "harness/answers.rs"]
+mod answers;
+#[path = "../../../tests/shared/clock.rs"]
+mod clock;
+#[path = "harness/failures.rs"]
+mod failures;
+#[path = "harness/ground.rs"]
+mod ground;
+#[path = "../../../tests/shared/launcher.rs"]
+mod launcher;
+#[path = "harness/limits.rs"]
+mod limits;
+#[path = "harness/permissions.rs"]
+mod permissions;
+#[path = "harness/scripted.rs"]
+mod scripted;
+#[path = "harness/sections.rs"]
+mod sections;
+#[path = "harness/skills.rs"]
+mod skills;
+#[path = "harness/tools.rs"]
+mod tools;
+#[path = "harness/typed.rs"]
+mod typed;
