@@ -12,8 +12,12 @@
     reason = "a test that cannot go on should stop; what is left out is said"
 )]
 
+#[path = "real_agents/asked.rs"]
+mod asked;
 #[path = "real_agents/cases.rs"]
 mod cases;
+#[path = "shared/clock.rs"]
+mod clock;
 #[path = "real_agents/command.rs"]
 mod command;
 #[path = "real_agents/driver.rs"]
@@ -44,6 +48,27 @@ macro_rules! agent {
     };
 }
 
+/// The cases of `asked.rs`, for an agent that prompts run on.
+macro_rules! harness {
+    ($name:ident, $agent:ident, [$($case:ident),*]) => {
+        mod $name {
+            $(
+                #[test]
+                #[ignore = "needs an agent; scripts/real-agents installs those that it runs"]
+                fn $case() {
+                    let name = concat!(stringify!($name), "::", stringify!($case));
+                    super::rig::within(metier_home::Agent::$agent, name, super::asked::$case);
+                }
+            )*
+        }
+    };
+}
+
+harness!(
+    asked_claude,
+    ClaudeCode,
+    [asked_text, asked_typed, asked_tool, asked_skill, asked_permission, asked_section, asked_limits]
+);
 agent!(
     claude,
     ClaudeCode,

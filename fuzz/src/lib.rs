@@ -3,6 +3,10 @@
 //! The runner in this crate calls them with generated inputs on the stable toolchain. `libfuzzer/` calls the
 //! same functions with coverage feedback.
 
+use metier_harness::{
+    AgentLine, AgentMessage, Answered, ClaudeProtocol, LineSplitter, Outbox, PermissionAnswer, Protocol,
+    ToolAnswered,
+};
 use metier_journal::verify_export;
 use metier_policy::{Allowlist, Anchors, Denylist, Guard, GuardMode, GuardedSkill, ToolCall, Verdict};
 use metier_scan::{RiskLevel, ScanVerdict, Subject, SubjectEntry, scan};
@@ -214,4 +218,71 @@ pub fn check_scan(bytes: &[u8]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The longest line in [`check_agent`]; longer ones are cut.
+const LINE: usize = 4 << 10;
+
+/// Reads the bytes as the output of Claude Code, answers every request, and checks the properties: the same messages
+/// however the bytes arrive, and one line of JSON for each answer.
+pub fn check_agent(bytes: &[u8]) -> Result<(), String> {
+    let whole = conversation(&[bytes])?;
+    let (first, second) = bytes.split_at(bytes.len() / 3);
+    if conversation(&[first, second])? == whole {
+        Ok(())
+    } else {
+        Err("the messages depend on how the bytes arrive".to_owned())
+    }
+}
+
+fn conversation(parts: &[&[u8]]) -> Result<Vec<AgentMessage>, String> {
+    let mut lines = LineSplitter::with_limit(LINE);
+    let mut found: Vec<AgentLine> = parts.iter().flat_map(|part| lines.feed(part)).collect();
+    found.extend(lines.finish());
+    let (mut protocol, mut out) =
+        (ClaudeProtocol::new(vec![serde_json::json!({ "name": "echo" })]), Outbox::default());
+    let mut all = Vec::new();
+    for line in &found {
+        if let AgentLine::Whole(text) = line
+            && text.len() > LINE
+            && !text.contains('\u{fffd}')
+        {
+            return Err("a line is longer than the limit".to_owned());
+        }
+        let messages = protocol.receive(line, &mut out);
+        if messages.is_empty() && out.take().is_empty() {
+            return Err(format!("a line was lost: {line:?}"));
+        }
+        for message in &messages {
+            out.take();
+            let answers = match message {
+                AgentMessage::Permission(request) => {
+                    let answer = PermissionAnswer::Allow;
+                    protocol.answer(&Answered::Permission { id: &request.id, answer: &answer }, &mut out);
+                    1
+                }
+                AgentMessage::ToolCall(call) => {
+                    let result = ToolAnswered { text: "done".to_owned(), is_error: false };
+                    protocol.answer(&Answered::Tool { id: &call.id, result: &result }, &mut out);
+                    1
+                }
+                _ => 0,
+            };
+            check_answers(&out.take(), answers)?;
+        }
+        all.extend(messages);
+    }
+    Ok(all)
+}
+
+fn check_answers(lines: &[Vec<u8>], wanted: usize) -> Result<(), String> {
+    let is_one_line = |line: &Vec<u8>| {
+        line.iter().filter(|byte| **byte == b'\n').count() == 1
+            && serde_json::from_slice::<Value>(line).is_ok_and(|frame| frame.is_object())
+    };
+    if lines.len() == wanted && lines.iter().all(is_one_line) {
+        Ok(())
+    } else {
+        Err(format!("{wanted} answers were due, and {} lines were written", lines.len()))
+    }
 }

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use metier_fuzz::{check_archive, check_export, check_manifest, check_policy, check_read, check_scan};
+use metier_fuzz::{
+    check_agent, check_archive, check_export, check_manifest, check_policy, check_read, check_scan,
+};
 use metier_journal::{
     ArchiveRequest, Clock, Durability, Journal, JournalAddress, JournalOptions, JournalReader, PendingRecord,
     RecordContext, Time,
@@ -76,6 +78,63 @@ pub(crate) const TARGETS: &[Target] = &[
         end: "\n",
         corpus: skills,
     },
+    Target {
+        name: "agent",
+        check: check_agent,
+        pieces: FRAMES,
+        begin: "{\"type\":\"",
+        end: "}\n",
+        corpus: conversations,
+    },
+];
+
+/// What Claude Code really sent: each line alone, and some after one another.
+fn conversations() -> Vec<Vec<u8>> {
+    let recorded = include_str!("../../crates/metier-harness/tests/frames/claude-session.jsonl");
+    let frame = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?.get("msg")?.to_string());
+    let frames: Vec<String> = recorded.lines().filter_map(frame).collect();
+    let together = frames.chunks(5).map(|some| some.join("\n"));
+    frames.iter().cloned().chain(together).map(String::into_bytes).collect()
+}
+
+const FRAMES: &[&str] = &[
+    "control_request\"",
+    "control_response\"",
+    "control_cancel_request\"",
+    "assistant\"",
+    "user\"",
+    "result\"",
+    "stream_event\"",
+    "system\"",
+    ",\"request_id\":\"r1\"",
+    ",\"request\":{",
+    ",\"response\":{",
+    "\"subtype\":\"can_use_tool\"",
+    "\"subtype\":\"mcp_message\",\"server_name\":\"metier\",\"message\":{",
+    "\"method\":\"tools/call\"",
+    "\"method\":\"initialize\"",
+    ",\"params\":{\"name\":\"echo\"",
+    ",\"input\":{}",
+    ",\"tool_name\":\"Bash\"",
+    ",\"message\":{\"id\":\"m1\",\"content\":[",
+    "{\"type\":\"text\",\"text\":\"a\"}",
+    "{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"Skill\"",
+    "{\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":",
+    ",\"usage\":{\"input_tokens\":18446744073709551615}",
+    ",\"modelUsage\":{\"a\":{\"costUSD\":-1e999}}",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "\n",
+    "\r\n",
+    "null",
+    "1e5",
+    "\u{fffd}",
 ];
 
 /// Archives with a few files, in each format.

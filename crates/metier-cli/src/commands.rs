@@ -3,6 +3,7 @@
 mod activate;
 mod approvals;
 mod approve;
+mod ask;
 mod audit;
 mod complete;
 mod completions;
@@ -55,6 +56,7 @@ pub(crate) enum Command {
     Read(read::Args),
     Exec(Box<exec::Args>),
     Run(Box<run::Args>),
+    Ask(Box<ask::Args>),
     Serve(Box<serve::Args>),
     Mount(mount::Args),
     Link(link::Args),
@@ -113,6 +115,7 @@ pub(crate) fn run(command: Option<Command>, output: &mut Output) -> anyhow::Resu
         Command::Read(args) => read::run(&args, output),
         Command::Exec(args) => exec::run(&args, output),
         Command::Run(args) => run::run(&args, output),
+        Command::Ask(args) => ask::run(&args, output),
         Command::Serve(args) => serve::run(&args, output),
         Command::Mount(args) => mount::run(&args, output),
         Command::Link(args) => link::run(&args, output),

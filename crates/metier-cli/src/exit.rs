@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use metier_harness::HarnessError;
 use metier_home::HomeError;
 use metier_host::HostError;
 use metier_journal::JournalError;
@@ -87,6 +88,9 @@ pub(crate) fn report(error: &anyhow::Error, output: &mut Output) -> Exit {
     if error.downcast_ref::<ArchiveError>().is_some() {
         return Exit::Findings;
     }
+    if let Some(error) = error.downcast_ref::<HarnessError>() {
+        return of_harness(error, output);
+    }
     if let Some(error) = error.downcast_ref::<HomeError>() {
         return of_home(error);
     }
@@ -125,7 +129,8 @@ fn of_host(error: &HostError, output: &mut Output) -> Exit {
         | HostError::NoFile { .. }
         | HostError::NoSkills
         | HostError::NoProgram { .. }
-        | HostError::NoAgent { .. } => Exit::NotFound,
+        | HostError::NoAgent { .. }
+        | HostError::NoHarness { .. } => Exit::NotFound,
         HostError::SkillOff { .. } => Exit::Denied,
         HostError::Skill(error) => of_skill(error),
         HostError::Journal(error)
@@ -175,12 +180,32 @@ fn of_session(error: &SessionError, output: &mut Output) -> Exit {
         | SessionError::NotAsInstalled { .. }
         | SessionError::NotForModels { .. }
         | SessionError::Budget(_) => Exit::Denied,
-        SessionError::Invalid { .. } | SessionError::Changed { .. } | SessionError::State { .. } => {
-            Exit::Findings
-        }
+        SessionError::Invalid { .. }
+        | SessionError::Changed { .. }
+        | SessionError::CopyChanged { .. }
+        | SessionError::State { .. } => Exit::Findings,
         SessionError::Skill(error) => of_skill(error),
         SessionError::Sandbox(error) => report_sandbox(error, output),
         SessionError::Journal(error) => of_journal(error),
+        _ => Exit::Environment,
+    }
+}
+
+/// How an evaluation without an answer ends.
+fn of_harness(error: &HarnessError, output: &mut Output) -> Exit {
+    match error {
+        HarnessError::NotInstalled { .. } => Exit::NotFound,
+        HarnessError::Unsupported { .. } => Exit::Usage,
+        HarnessError::Output { text, .. } => {
+            output.complaint(&format!("the answer was: {text}"));
+            Exit::Findings
+        }
+        HarnessError::Budget { .. } => Exit::Denied,
+        // As a shell reports a program that was interrupted.
+        HarnessError::Cancelled { .. } => Exit::Program(130),
+        HarnessError::Home(error) => of_home(error),
+        HarnessError::Sandbox(error) => report_sandbox(error, output),
+        HarnessError::Session(error) => of_session(error, output),
         _ => Exit::Environment,
     }
 }

@@ -11,6 +11,7 @@
 //! *Architecture invariant:* nothing here decides what an agent may do; the policy of the session and the
 //! [`PermissionHandler`] of the caller do. Codecs do no I/O. Everything blocks: call it on a thread that may wait.
 
+mod claude;
 mod error;
 mod evaluate;
 mod evaluation;
@@ -28,6 +29,7 @@ mod setup;
 mod stopwatch;
 mod usage;
 
+pub use claude::{ClaudeCode, ClaudeProtocol};
 pub use error::HarnessError;
 pub use evaluate::{EvaluationBuilder, evaluate};
 pub use evaluation::{Evaluation, LoadedSkill, StopReason, Walls};

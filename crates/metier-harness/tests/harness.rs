@@ -5,6 +5,10 @@
 
 #[path = "harness/answers.rs"]
 mod answers;
+#[path = "harness/capabilities.rs"]
+mod capabilities;
+#[path = "harness/claude_frames.rs"]
+mod claude_frames;
 #[path = "../../../tests/shared/clock.rs"]
 mod clock;
 #[path = "harness/failures.rs"]

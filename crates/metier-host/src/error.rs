@@ -290,6 +290,13 @@ pub enum HostError {
         /// Its program.
         program: String,
     },
+    /// Prompts cannot run on the agent yet.
+    #[cfg(feature = "harness")]
+    #[error("prompts cannot run on {title} yet; supported: Claude Code")]
+    NoHarness {
+        /// The agent.
+        title: &'static str,
+    },
 }
 
 impl HostError {
@@ -363,6 +370,8 @@ impl Coded for HostError {
             Self::Home(error) => error.code(),
             #[cfg(feature = "home")]
             Self::NoProgram { .. } | Self::NoAgent { .. } => "agent-not-found",
+            #[cfg(feature = "harness")]
+            Self::NoHarness { .. } => "agent-without-harness",
         }
     }
 

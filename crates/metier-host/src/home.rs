@@ -57,12 +57,12 @@ impl Metier {
 /// Options for running an agent: see [`Metier::home`].
 #[derive(Debug)]
 pub struct HomeBuilder<'a> {
-    metier: &'a Metier,
-    agent: Agent,
+    pub(crate) metier: &'a Metier,
+    pub(crate) agent: Agent,
     program: Option<PathBuf>,
-    is_fresh: bool,
-    copies: Vec<PathBuf>,
-    is_hermetic: bool,
+    pub(crate) is_fresh: bool,
+    pub(crate) copies: Vec<PathBuf>,
+    pub(crate) is_hermetic: bool,
     has_host_variables: bool,
     variables: BTreeMap<String, String>,
 }
@@ -130,35 +130,51 @@ impl HomeBuilder<'_> {
             let here = environment.working.clone().ok_or(HostError::NoWorkingDirectory)?;
             return Ok(WorkingDirectory::choose(Some(here), None, &base)?);
         }
+        let workspace = Workspace::new(&base, &self.mounts(), &self.copies)?;
+        Ok(WorkingDirectory::choose(None, Some(workspace), &base)?)
+    }
+
+    /// What is copied into a fresh directory.
+    pub(crate) fn mounts(&self) -> Vec<HostMount> {
+        let working = self.metier.environment().working.as_ref();
         let mount = |path: &PathBuf| {
             let mut mount = HostMount::new(path);
             // A copy of the working directory is where the agent works.
-            mount.mount_path = (Some(path) == environment.working.as_ref()).then(|| ".".into());
+            mount.mount_path = (Some(path) == working).then(|| ".".into());
             mount
         };
-        let mounts: Vec<HostMount> = self.copies.iter().map(mount).collect();
-        let workspace = Workspace::new(&base, &mounts, &self.copies)?;
-        Ok(WorkingDirectory::choose(None, Some(workspace), &base)?)
+        self.copies.iter().map(mount).collect()
+    }
+
+    /// The variables that a home is made from.
+    pub(crate) fn host(&self) -> HostVariables {
+        let environment = self.metier.environment();
+        let mut host = HostVariables::new(environment.variables().iter().cloned().collect());
+        host.is_root = environment.is_root;
+        host
+    }
+
+    /// How the home is made, for any working directory.
+    pub(crate) fn options(&self) -> HomeOptions {
+        let mut options = HomeOptions::new(self.metier.environment().homes());
+        options.isolation.include_host_env = self.has_host_variables;
+        options.isolation.env.clone_from(&self.variables);
+        options
     }
 
     /// Creates the home, without skills.
     pub fn build(self) -> Result<AgentHome, HostError> {
         let program = self.find_program()?;
-        let environment = self.metier.environment();
         let working = self.working_directory()?;
         let enclosure = self
             .is_hermetic
             .then(|| Enclosure::of(self.agent, &program, working.path(), Path::new("/")))
             .transpose()?;
-        let mut options = HomeOptions::new(environment.homes());
+        let mut options = self.options();
         options.working_directory = Some(working.path().to_owned());
-        options.isolation.include_host_env = self.has_host_variables;
-        options.isolation.env = self.variables;
         options.is_hermetic = enclosure.is_some();
         options.hidden = enclosure.as_ref().map(|enclosure| enclosure.hidden.clone()).unwrap_or_default();
-        let mut host = HostVariables::new(environment.variables().iter().cloned().collect());
-        host.is_root = environment.is_root;
-        let home = Home::new(self.agent, &host, &options)?;
+        let home = Home::new(self.agent, &self.host(), &options)?;
         let executor = self.metier.executor();
         Ok(AgentHome { home, working, agent: self.agent, program, enclosure, executor })
     }

@@ -34,6 +34,8 @@ mod catalog;
 mod checkup;
 mod environment;
 mod error;
+#[cfg(feature = "harness")]
+mod harness;
 #[cfg(feature = "home")]
 mod home;
 mod host;

@@ -57,6 +57,7 @@
 //! | `search` | ranking by a task, in skill lists and in `list_skills` |
 //! | `store` | installing skills from directories, archives and git |
 //! | `home` | temporary homes for agents |
+//! | `harness` | prompts that run on agents |
 //! | `mcp` | serving skills to MCP clients |
 //! | `postgres` | journals on a PostgreSQL server |
 //! | `otel` | traces and metrics over OTLP |
@@ -130,6 +131,8 @@
 //! | [`Network`] | to choose which network destinations a script may reach |
 
 pub use metier_catalog as catalog;
+#[cfg(feature = "harness")]
+pub use metier_harness as harness;
 #[cfg(feature = "home")]
 pub use metier_home as home;
 pub use metier_host as host;

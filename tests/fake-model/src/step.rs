@@ -15,6 +15,8 @@ pub enum Step {
     },
     /// Answers with a text and finishes.
     Text(String),
+    /// Answers with the next of these texts each time that it is prompted in one conversation, and finishes.
+    Each(Vec<String>),
     /// Answers with the word that follows this text in the latest message, and finishes.
     Quote {
         /// The text before the word.
@@ -23,6 +25,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// One text after the other, for several prompts in one conversation.
+    pub fn each<T: Into<String>>(texts: impl IntoIterator<Item = T>) -> Self {
+        Self::Each(texts.into_iter().map(Into::into).collect())
+    }
+
     /// A tool call.
     pub fn call(tool: impl Into<String>, arguments: Value) -> Self {
         Self::Call { tool: tool.into(), arguments }
@@ -51,6 +58,10 @@ impl Said {
         match steps.get(results).cloned() {
             Some(Step::Call { tool, arguments }) => Self::Call { tool, arguments },
             Some(Step::Text(text)) => Self::Text(text),
+            Some(Step::Each(texts)) => {
+                let said = texts.iter().filter(|text| is_said(request, text)).count();
+                Self::Text(texts.get(said).or(texts.last()).cloned().unwrap_or_default())
+            }
             Some(Step::Quote { after }) => {
                 let told = request.values().rev().find_map(|value| last_word(value, &after));
                 Self::Text(told.unwrap_or_else(|| "I was not told.".to_owned()))
@@ -75,5 +86,19 @@ fn last_word(value: &Value, after: &str) -> Option<String> {
         Value::Array(values) => values.iter().rev().find_map(|value| last_word(value, after)),
         Value::Object(object) => object.values().rev().find_map(|value| last_word(value, after)),
         _ => None,
+    }
+}
+
+/// Whether the model has said exactly this before: requests repeat the conversation.
+fn is_said(request: &Map<String, Value>, text: &str) -> bool {
+    request.values().any(|value| has_text(value, text))
+}
+
+fn has_text(value: &Value, text: &str) -> bool {
+    match value {
+        Value::String(said) => said == text,
+        Value::Array(values) => values.iter().any(|value| has_text(value, text)),
+        Value::Object(object) => object.values().any(|value| has_text(value, text)),
+        _ => false,
     }
 }

@@ -1,0 +1,331 @@
+//! `metier ask`: one question to an agent, with the skills that it may use, and its answer.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use metier_harness::{
+    AgentEvent, AgentEventKind, Evaluation, PermissionAnswer, PermissionRequest, Permissions, evaluate,
+};
+use metier_home::Agent;
+use metier_host::{Approve, HostCatalog, HostSession, confirm, is_terminal_attached};
+use metier_policy::Decision;
+use metier_prompt::{Prompt, Rendering, Section, SkillMount};
+use metier_sandbox::Cancel;
+use metier_session::Budget;
+use metier_skill::visible;
+use serde::Serialize;
+use serde_json::Value;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::exit::{Exit, UsageError};
+use crate::host::{Flags, tell};
+use crate::mounting::agent;
+use crate::output::Output;
+use crate::table::one_line;
+
+/// Ask an agent one question, with the skills you give it
+///
+/// The agent runs in a temporary home. Its answer is printed as it comes; tool calls, skills and what was used go to
+/// standard error. Tools that need permission are decided by the policy, then by you, if a terminal is attached.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  metier ask claude 'What does this project do?'
+  metier ask claude --skill release-notes 'Write the notes for 1.4'
+  metier ask claude --schema review.json --quiet 'Review src/' | jq .issues
+  metier ask claude --json 'Summarise README.md'          one event per line, then the result")]
+pub(crate) struct Args {
+    /// The agent: claude
+    #[arg(value_parser = agent)]
+    agent: Agent,
+
+    /// The question; several words are joined with spaces
+    #[arg(required = true, value_name = "PROMPT")]
+    prompt: Vec<String>,
+
+    /// A skill that the agent can use: its name, its id, its directory or its file. Can be repeated
+    #[arg(long, value_name = "SKILL[=NAME]")]
+    skill: Vec<String>,
+
+    /// Every skill that `metier list` shows and models may use
+    #[arg(long, short, conflicts_with = "skill")]
+    all: bool,
+
+    /// Answer with JSON that matches the JSON schema in this file
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+
+    /// The model, as the agent calls it
+    #[arg(long)]
+    model: Option<String>,
+
+    /// Stop after this many seconds
+    #[arg(long, value_name = "SECONDS")]
+    deadline: Option<u64>,
+
+    /// Stop after this many tokens, input and output together
+    #[arg(long, value_name = "TOKENS")]
+    budget: Option<u64>,
+
+    /// Who decides about tools that need permission and that no rule allows or denies
+    #[arg(long, value_name = "WHO", default_value = "ask")]
+    permissions: Deciding,
+
+    #[command(flatten)]
+    place: Place,
+
+    #[command(flatten)]
+    catalog: Flags,
+
+    /// Print every event as JSON, one per line, and the result last
+    #[arg(long)]
+    json: bool,
+}
+
+/// Where the agent works, and with what.
+#[derive(Debug, clap::Args)]
+struct Place {
+    /// Work in a fresh, empty directory that is removed afterwards, instead of the current directory
+    #[arg(long)]
+    workspace: bool,
+
+    /// Work in a fresh directory with a copy of this file or directory. Can be repeated
+    #[arg(long, value_name = "PATH")]
+    copy: Vec<PathBuf>,
+
+    /// Keep out everything else that agents read: skills, instructions, commands, hooks, MCP servers, settings
+    #[arg(long)]
+    hermetic: bool,
+
+    /// A variable for the agent. Can be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    env: Vec<(String, String)>,
+
+    /// The agent's program, if it is not in PATH
+    #[arg(long, value_name = "PATH")]
+    program: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Deciding {
+    /// You, if a terminal is attached; otherwise they are denied
+    Ask,
+    /// Deny them
+    Deny,
+    /// Allow them
+    Allow,
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("use NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    let schema = args.schema.as_deref().map(read_schema).transpose()?;
+    let skills = args.catalog.find(output)?;
+    let metier = skills.metier();
+    let mut home = metier.home(args.agent);
+    if let Some(program) = &args.place.program {
+        home = home.program(program);
+    }
+    if args.place.workspace {
+        home = home.fresh_directory();
+    }
+    if args.place.hermetic {
+        home = home.hermetic();
+    }
+    home = args.place.copy.iter().fold(home, |home, path| home.copy(path));
+    home = args.place.env.iter().fold(home, |home, (name, value)| home.variable(name, value));
+    let harness = home.harness()?;
+    let mounts = args.mounts(&skills, output)?;
+    let rendering = args.rendering(mounts)?;
+    let mut session = args.session(&skills)?;
+    let cancel = Cancel::new()?;
+    let signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let ending = signals.handle();
+    cancel_at(signals, cancel.clone());
+    // Two closures print: events, and questions about permissions.
+    let shown =
+        RefCell::new(Shown { output, is_json: args.json, has_schema: schema.is_some(), is_open: false });
+    let mut asking = evaluate(&*harness, rendering)
+        .cancel(cancel)
+        .on_event(|event| shown.borrow_mut().event(event))
+        .permissions(Permissions::from_fn(|request, decision| args.permissions.decide(request, decision)));
+    if let Some(seconds) = args.deadline {
+        asking = asking.deadline(Duration::from_secs(seconds));
+    }
+    if let Some(model) = &args.model {
+        asking = asking.model(model);
+    }
+    let answer = match schema {
+        None => asking.run(&mut session).map(|answer| shown.borrow_mut().end(&answer, None)),
+        Some(schema) => asking.run_json(schema, &mut session).map(|answer| {
+            let value = answer.output.clone();
+            shown.borrow_mut().end(&answer, Some(&value))
+        }),
+    };
+    ending.close();
+    let Shown { output, .. } = shown.into_inner();
+    tell(&session.close()?, output)?;
+    answer??;
+    Ok(Exit::Done)
+}
+
+impl Args {
+    fn mounts(&self, skills: &HostCatalog, output: &mut Output) -> anyhow::Result<Vec<SkillMount>> {
+        if self.skill.is_empty() && !self.all && !self.catalog.has_roots() {
+            return Ok(Vec::new());
+        }
+        // Where nothing can be told, the rest is done all the same.
+        let mut tell = |note: String| drop(output.note(format_args!("note: {note}")));
+        Ok(skills.mounts(&self.skill, Approve::ask_terminal(), &mut tell)?)
+    }
+
+    fn rendering(&self, mounts: Vec<SkillMount>) -> anyhow::Result<Rendering> {
+        // What is typed is text, and not a template.
+        let question = self.prompt.join(" ").replace('$', "$$");
+        let section = Section::new("question", "Question").body(&question).skills(mounts);
+        Ok(Prompt::builder("metier", "ask").section(section).build()?.rendering())
+    }
+
+    fn session(&self, skills: &HostCatalog) -> anyhow::Result<HostSession> {
+        let mut builder = skills.metier().session().catalog(skills.catalog());
+        builder = builder.agent(self.agent.name()).actor("user").approver(Approve::ask_terminal());
+        if let Some(total) = self.budget {
+            builder = builder.budget(Budget { total: Some(total), ..Budget::default() });
+        }
+        Ok(builder.open()?)
+    }
+}
+
+impl Deciding {
+    fn decide(self, request: &PermissionRequest, decision: &Decision) -> Option<PermissionAnswer> {
+        match self {
+            Self::Allow => Some(PermissionAnswer::Allow),
+            Self::Deny => {
+                Some(PermissionAnswer::Deny { reason: "the person allows no such tools".to_owned() })
+            }
+            Self::Ask if !is_terminal_attached() => None,
+            Self::Ask => {
+                let (tool, arguments) = (visible(&request.tool), request.arguments.to_string());
+                let arguments = visible(&arguments);
+                let why = &decision.reason;
+                let question =
+                    format!("The agent wants to call {tool} {arguments} ({why}). Allow it, this once?");
+                let refused = || PermissionAnswer::Deny { reason: "the person said no".to_owned() };
+                Some(if confirm(&question) { PermissionAnswer::Allow } else { refused() })
+            }
+        }
+    }
+}
+
+/// Cancels at a signal, so that the agent is ended and its home removed.
+fn cancel_at(mut signals: Signals, cancel: Cancel) {
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            cancel.cancel();
+        }
+    });
+}
+
+fn read_schema(path: &Path) -> anyhow::Result<Value> {
+    let wrong = |reason: String| UsageError(format!("cannot use the schema {}: {reason}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let schema: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    if !schema.is_object() {
+        return Err(wrong("it must be a JSON object".to_owned()).into());
+    }
+    Ok(schema)
+}
+
+/// What is shown while the agent works.
+struct Shown<'a> {
+    output: &'a mut Output,
+    is_json: bool,
+    has_schema: bool,
+    /// Whether a text was begun and its line is not ended.
+    is_open: bool,
+}
+
+/// The last line of `--json`.
+#[derive(Serialize)]
+struct Finished<'a, T> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(flatten)]
+    answer: &'a Evaluation<T>,
+}
+
+impl Shown<'_> {
+    fn event(&mut self, event: &AgentEvent) {
+        // If nothing can be shown any more, the agent finishes all the same, and what it did is in the journal.
+        let _ = self.try_event(event);
+    }
+
+    fn try_event(&mut self, event: &AgentEvent) -> std::io::Result<()> {
+        if self.is_json {
+            self.output.json_lines(event)?;
+            return self.output.flush();
+        }
+        match &event.kind {
+            // A typed answer is printed as a whole, when it is known to have the type.
+            AgentEventKind::Text { text } if !self.has_schema && event.subagent.is_none() => {
+                self.is_open = !text.ends_with('\n');
+                self.output.text(text)?;
+                self.output.flush()
+            }
+            AgentEventKind::ToolCall { tool, arguments, skill: None, .. } => {
+                let arguments: String = one_line(&arguments.to_string()).chars().take(100).collect();
+                self.note(&format!("tool: {tool} {arguments}"))
+            }
+            AgentEventKind::SkillActivated { name, digest, .. } => {
+                let digest =
+                    digest.map(|digest| format!(" ({})", &digest.to_string()[..19])).unwrap_or_default();
+                self.note(&format!("skill: {name}{digest}"))
+            }
+            AgentEventKind::PermissionAnswered { is_allowed: false, reason, .. } => {
+                self.note(&format!("denied: {reason}"))
+            }
+            AgentEventKind::Repairing { reason } => {
+                self.note(&format!("note: the answer does not match the schema ({reason}); asking again"))
+            }
+            AgentEventKind::Notice { text } => self.note(&format!("note: {}", one_line(text))),
+            _ => Ok(()),
+        }
+    }
+
+    /// A line to standard error, after a text that was begun.
+    fn note(&mut self, line: &str) -> std::io::Result<()> {
+        self.end_line()?;
+        self.output.note(line)
+    }
+
+    fn end_line(&mut self) -> std::io::Result<()> {
+        if std::mem::take(&mut self.is_open) {
+            self.output.text("\n")?;
+        }
+        Ok(())
+    }
+
+    fn end<T: Serialize>(&mut self, answer: &Evaluation<T>, value: Option<&Value>) -> std::io::Result<()> {
+        if self.is_json {
+            return self.output.json_lines(&Finished { kind: "result", answer });
+        }
+        self.end_line()?;
+        if let Some(value) = value {
+            self.output.json(value)?;
+        }
+        let usage = answer.usage.counted();
+        let cost = answer.cost.map(|cost| format!(", {cost}")).unwrap_or_default();
+        let model = answer.model.as_deref().unwrap_or("unknown model");
+        let (turns, input, out) = (answer.turns, usage.input, usage.output);
+        self.output.note(format_args!(
+            "{}: {turns} model requests, {input} input tokens, {out} output tokens{cost}",
+            one_line(model)
+        ))
+    }
+}

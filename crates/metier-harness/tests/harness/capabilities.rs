@@ -1,0 +1,22 @@
+//! The table of what each agent can do, in the documentation.
+
+use metier_harness::{Capabilities, ClaudeCode, Harness};
+
+use crate::ground::Ground;
+
+#[test]
+fn the_table_in_the_documentation_is_what_the_harnesses_say() {
+    let document = include_str!("../../../../docs/harness.md");
+    let ground = Ground::new();
+    let all: Vec<Box<dyn Harness>> = vec![Box::new(ClaudeCode::new(ground.setup()))];
+    let word = |is: bool| if is { "yes" } else { "no" };
+    for harness in &all {
+        let Capabilities { agent, skills, tools, permissions, interrupt, resume, .. } =
+            Capabilities::of(&**harness);
+        let cells = [skills, tools, permissions, interrupt, resume].map(word).join(" | ");
+        let row = format!("| `{agent}` | {cells} |");
+        assert!(document.contains(&row), "docs/harness.md lacks {row}");
+    }
+    let rows = document.lines().filter(|line| line.ends_with(" yes |") || line.ends_with(" no |")).count();
+    assert_eq!(rows, all.len());
+}
