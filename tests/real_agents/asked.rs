@@ -99,7 +99,7 @@ fn rendering(prompt: PromptBuilder) -> Rendering {
     prompt.build().unwrap().rendering()
 }
 
-fn asked<'a>(harness: &'a dyn Harness, rendering: Rendering) -> EvaluationBuilder<'a> {
+fn asked(harness: &dyn Harness, rendering: Rendering) -> EvaluationBuilder<'_> {
     // An agent that hangs must not hang the tests.
     evaluate(harness, rendering).deadline(Duration::from_secs(100))
 }

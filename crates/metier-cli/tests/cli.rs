@@ -4,6 +4,8 @@
 
 #[path = "cli/archive.rs"]
 mod archive;
+#[path = "cli/ask.rs"]
+mod ask;
 #[path = "cli/audit.rs"]
 mod audit;
 #[path = "cli/catalog.rs"]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -147,14 +147,6 @@ pub(crate) fn story(events: &[AgentEvent]) -> Vec<String> {
         kind => serde_json::to_value(kind).unwrap()["type"].as_str().unwrap().to_owned(),
     };
     events.iter().map(line).collect()
-}
-
-/// The directories below a path, by name.
-pub(crate) fn names_in(path: &Path) -> Vec<String> {
-    let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
-    let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 /// A policy that denies calls by a rule.

@@ -1,0 +1,170 @@
+//! `metier ask`: one question to an agent, which is a shell script here that speaks Claude Code's protocol.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::support::Place;
+
+/// Ready, then prompted.
+const BEGINS: &str = r#"
+frame() { printf '%s\n' "$1"; }
+read -r hello
+frame '{"type":"control_response","response":{"subtype":"success","request_id":"metier-1","response":{}}}'
+read -r prompt
+frame '{"type":"system","subtype":"init","claude_code_version":"2.1","model":"fake-model","session_id":"c1"}'
+"#;
+
+/// An answer, with what it used.
+const HELLO: &str = r#"
+frame '{"type":"assistant","message":{"id":"m1","content":[{"type":"text","text":"Hello."}]}}'
+frame '{"type":"result","subtype":"success","stop_reason":"end_turn","result":"Hello.","num_turns":2,"model_usage_since_last_result":{"fake-model":{"inputTokens":30,"outputTokens":15,"costUSD":0.00042}}}'
+"#;
+
+fn ask(place: &Place, script: &str, more: &[&str]) -> Command {
+    let path = place.write("agent", format!("#!/bin/sh\n{BEGINS}\n{script}\ncat >/dev/null\n"));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut args = vec!["ask", "claude", "--program", path.to_str().unwrap()];
+    args.extend(more);
+    let mut command = place.at_home(&args);
+    command.env("PATH", "/usr/bin:/bin").env("TMPDIR", place.temporary());
+    command
+}
+
+fn said(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn the_answer_is_printed_and_the_rest_is_told() {
+    let place = Place::new();
+    place.skill("skills/one", "Use one.");
+    let loads = r#"
+frame '{"type":"assistant","message":{"id":"m0","content":[{"type":"tool_use","id":"t1","name":"Skill","input":{"skill":"one"}}]}}'
+frame '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"Launching"}]}}'
+frame '{"type":"assistant","message":{"id":"m0","content":[{"type":"tool_use","id":"t2","name":"Bash","input":{"command":"git log"}}]}}'
+"#;
+    let mut command =
+        ask(&place, &format!("{loads}{HELLO}"), &["--skill", "skills/one", "What", "is $this?"]);
+    let output = command.output().unwrap();
+    let (out, err) = said(&output);
+    assert_eq!((output.status.code(), out.as_str()), (Some(0), "Hello.\n"), "{err}");
+    let lines: Vec<&str> = err.lines().collect();
+    assert!(lines[0].starts_with("skill: one (sha256:"), "{err}");
+    assert_eq!(lines[1], r#"tool: Bash {"command":"git log"}"#);
+    assert_eq!(lines[2], "fake-model: 2 model requests, 30 input tokens, 15 output tokens, $0.00042");
+    assert_eq!(fs::read_dir(place.temporary()).unwrap().count(), 0, "the home is gone");
+    let stats = said(&place.at_home(&["audit", "stats"]).output().unwrap()).0;
+    assert!(
+        stats.contains("claude: 1 evaluation, 0 failed, 30 input tokens, 15 output tokens, $0.000420"),
+        "{stats}"
+    );
+    let log = said(&place.at_home(&["audit", "log", "--json"]).output().unwrap()).0;
+    for kind in ["evaluation.started", "skills.installed", "skill.activated", "evaluation.ended"] {
+        assert_eq!(log.matches(&format!("\"kind\":\"{kind}\"")).count(), 1, "{kind}: {log}");
+    }
+}
+
+#[test]
+fn events_are_lines_of_json_and_the_result_is_the_last() {
+    let place = Place::new();
+    let output = ask(&place, HELLO, &["--json", "Hi"]).output().unwrap();
+    let (out, err) = said(&output);
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["other", "started", "text", "other", "usage", "result"], "{err}");
+    let last = lines.last().unwrap();
+    assert_eq!((last["text"].as_str(), last["stop"].as_str()), (Some("Hello."), Some("end_turn")));
+    assert_eq!(
+        (last["usage"]["input"].as_u64(), last["cost"]["microdollars"].as_u64()),
+        (Some(30), Some(420))
+    );
+}
+
+#[test]
+fn an_answer_can_be_held_to_a_schema() {
+    let place = Place::new();
+    place.write("schema.json", r#"{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}"#);
+    let good = r#"frame '{"type":"result","subtype":"success","result":"{\"n\": 3}"}'"#;
+    let output = ask(&place, good, &["--schema", "schema.json", "Count"]).output().unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&output.stdout).unwrap()["n"], 3);
+    let bad = r#"frame '{"type":"result","subtype":"success","result":"three"}'; read -r again; frame '{"type":"result","subtype":"success","result":"3"}'"#;
+    let output = ask(&place, bad, &["--schema", "schema.json", "Count"]).output().unwrap();
+    let (out, err) = said(&output);
+    assert_eq!((output.status.code(), out.as_str()), (Some(1), ""));
+    assert!(
+        err.contains("error: the answer does not match the expected type: the answer must be \"object\""),
+        "{err}"
+    );
+    assert!(err.contains("the answer was: 3"), "{err}");
+    let output = ask(&place, good, &["--schema", "missing.json", "Count"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn without_a_terminal_tools_that_need_permission_are_denied() {
+    let place = Place::new();
+    let asks = r#"
+frame '{"type":"control_request","request_id":"r1","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{"command":"make"}}}'
+read -r answer
+case $answer in
+*'"behavior":"allow","updatedInput":{"command":"make"}'*) frame '{"type":"result","subtype":"success","result":"allowed"}';;
+*) frame '{"type":"result","subtype":"success","result":"denied"}';;
+esac
+"#;
+    let output = ask(&place, asks, &["--json", "Build"]).output().unwrap();
+    assert!(said(&output).0.contains(r#""text":"denied""#));
+    let output = ask(&place, asks, &["--json", "--permissions", "allow", "Build"]).output().unwrap();
+    assert!(said(&output).0.contains(r#""text":"allowed""#));
+    let output = ask(&place, asks, &["Build"]).output().unwrap();
+    assert!(said(&output).1.contains("denied: approval is needed, and nobody can be asked"));
+}
+
+#[test]
+fn errors_say_what_is_wrong_and_have_exit_codes() {
+    let place = Place::new();
+    let run = |script: &str, more: &[&str]| {
+        let output = ask(&place, script, more).output().unwrap();
+        (output.status.code(), said(&output).1)
+    };
+    let (code, err) = run("echo 'no model' >&2; exit 3", &["Hi"]);
+    assert_eq!(code, Some(5));
+    assert!(
+        err.contains("error: Claude Code ended before it answered: exit code 3; its last message: no model"),
+        "{err}"
+    );
+    let (code, err) = run("sleep 1000", &["--deadline", "1", "Hi"]);
+    assert_eq!(code, Some(5));
+    assert!(err.contains("error: Claude Code did not answer within 1 s"), "{err}");
+    let (code, err) = run(HELLO, &["--budget", "40", "Hi"]);
+    assert_eq!(code, Some(3));
+    assert!(err.contains("error: the budget is used up: used 45 tokens; the limit is 40"), "{err}");
+    let failed = r#"frame '{"type":"result","subtype":"success","is_error":true,"result":"API Error: 529"}'"#;
+    let (code, err) = run(failed, &["Hi"]);
+    assert_eq!(code, Some(5));
+    assert!(err.contains("error: Claude Code reported an error: API Error: 529"), "{err}");
+    assert_eq!(fs::read_dir(place.temporary()).unwrap().count(), 0, "the homes are gone");
+    let output = place.at_home(&["ask", "claude", "--program", "./nowhere", "Hi"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+}
+
+/// Ctrl-C ends the agent, and its home is gone.
+#[test]
+fn an_interrupted_question_leaves_nothing() {
+    let place = Place::new();
+    let started = place.path().join("started");
+    let script = format!("echo $$ >{0}.new; mv {0}.new {0}; sleep 1000", started.display());
+    let mut child = ask(&place, &script, &["Hi"]).spawn().unwrap();
+    while !started.exists() {
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let agent = fs::read_to_string(&started).unwrap();
+    assert!(!std::path::Path::new("/proc").join(agent.trim()).exists(), "{agent} is still there");
+    assert_eq!(fs::read_dir(place.temporary()).unwrap().count(), 0, "the home is gone");
+}
