@@ -78,8 +78,8 @@ impl Session {
         let id = entry.map_or_else(|| format!("mounted/{}", skill.name), |entry| entry.id.to_string());
         // A skill that is written in a prompt comes from the program, like the person's own.
         let tier = entry.map_or(Tier::User, metier_catalog::Entry::tier);
-        let is_same = |held: &&ActiveSkill| held.is_active && held.tree_digest == skill.tree_digest;
-        if self.held.get(&id).filter(is_same).is_some() {
+        let is_same = |held: &ActiveSkill| held.is_active && held.tree_digest == skill.tree_digest;
+        if self.held.get(&id).is_some_and(is_same) {
             return Ok(false);
         }
         let start = self.options.clock.now();

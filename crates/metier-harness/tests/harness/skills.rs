@@ -92,7 +92,7 @@ fn without_installing_skills_stay_in_the_prompt() {
     let rendering = rendering(builder().section(SkillsSection::new().inline(inline)));
     let builder = evaluate(&agent, rendering).on_event(|event| events.push(event.clone()));
     assert_eq!(builder.run(&mut ground.session()).unwrap().text, "inside");
-    assert!(story(&events)[0].contains("no skills are installed here"), "{events:?}");
+    assert!(story(&events)[0].contains("skills are not installed here"), "{events:?}");
     assert!(ground.recorded("skills.installed").is_empty());
     assert_eq!(ground.recorded("prompt.warning")[0]["code"], "skills-not-installed");
 }

@@ -40,7 +40,7 @@ fn a_tool_gets_the_context_of_the_session_and_is_recorded() {
     assert_eq!(answer.text, "right");
     session.end().unwrap();
     let call = &ground.recorded("tool.invoked")[0];
-    assert_eq!((call["tool"].as_str(), call["call_id"].as_str()), (Some("add"), Some("call-7")));
+    assert_eq!((call["tool"].as_str(), call["call_id"].as_str()), (Some("mcp__metier__add"), Some("call-7")));
     assert_eq!(call["outcome"], "done");
     assert_eq!(call["notes"].as_array().unwrap().len(), 1);
 }
