@@ -84,6 +84,7 @@ fn event(number: usize) -> Event {
         trigger: Trigger::Model,
         tokens: 1200,
         duration_us: 240,
+        path: None,
     }
 }
 

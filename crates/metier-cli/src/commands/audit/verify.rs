@@ -199,7 +199,10 @@ fn check_proof(
         output.json(&json!({ "holds": holds, "statement": what }))?;
     } else if let Some(other) = other {
         let word = output.colored("NOT proven", false);
-        output.line(format_args!("{word}: the proof is not about the given checkpoint over {} records", other.size))?;
+        output.line(format_args!(
+            "{word}: the proof is not about the given checkpoint over {} records",
+            other.size
+        ))?;
     } else {
         let word = output.colored(if holds { "proven" } else { "NOT proven" }, holds);
         output.line(format_args!("{word}: {what}"))?;
