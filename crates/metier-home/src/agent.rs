@@ -42,7 +42,8 @@ pub(crate) struct Facts {
     pub(crate) in_system: &'static [&'static str],
     /// What else is there of every machine that brings in text or skills, and is not a setting of its administrator.
     pub(crate) covered_in_system: &'static [&'static str],
-    /// The most UTF-16 code units that the description of a skill may have; a skill with more is ignored without a word.
+    /// The maximum length of a skill's description in UTF-16 code units. The agent silently ignores skills with
+    /// longer ones.
     pub(crate) description_units: Option<usize>,
     /// Whether it can be told to leave its working directory's skills alone.
     pub(crate) can_ignore_workspace: bool,

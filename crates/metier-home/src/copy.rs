@@ -1,4 +1,4 @@
-//! One skill, copied file by file into a directory that nobody sees yet.
+//! Copies one skill, file by file, into a directory that is not visible yet.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Read as _};
@@ -94,7 +94,7 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// A directory that has no `SKILL.md` of its own: it is a link, or whoever mounts it does not mind.
+    /// A directory without its own `SKILL.md`: the file is a link, or invalid skills are accepted.
     fn without_skill_md(&mut self, source: &Path) -> Result<(), HomeError> {
         if SKILL_FILES.iter().any(|name| fs::symlink_metadata(source.join(name)).is_ok()) {
             return Err(HomeError::SkillMdLink { name: self.name.to_owned(), path: source.to_owned() });
@@ -139,12 +139,14 @@ impl<'a> Copy<'a> {
     pub(crate) fn single_file(&mut self, source: &Path) -> Result<(), HomeError> {
         let mut bytes = Vec::new();
         let limit = self.options.rules.limits.skill_md_bytes.max(self.options.rules.limits.skill_bytes);
-        // Opened without waiting: what is a pipe by now has nobody at the other end.
+        // Opened without blocking, because the file may have been replaced by a pipe without a writer.
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let opened = openat(CWD, source, flags, Mode::empty()).map_err(io::Error::from);
         let file = File::from(opened.map_err(|error| self.io(source, error))?);
         if !file.metadata().is_ok_and(|meta| meta.is_file()) {
-            return Err(self.io(source, io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")));
+            return Err(
+                self.io(source, io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+            );
         }
         file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| self.io(source, error))?;
         self.file(Path::new(SKILL_FILES[0]), false, &bytes)?;
@@ -212,7 +214,7 @@ impl<'a> Copy<'a> {
     }
 
     fn write(&mut self, path: &Path, executable: bool, bytes: &[u8]) -> Result<(), HomeError> {
-        // Whoever could not read the source cannot read the copy.
+        // Users who could not read the source cannot read the copy.
         let usual = if executable { 0o555 } else { 0o444 };
         let mode = self.mode_of(path).map_or(usual, |mode| mode & 0o555 | 0o400);
         let mode = if self.options.is_writable { mode | 0o200 } else { mode };

@@ -64,7 +64,7 @@ const AMBIENT: &[&str] = &[
     "NODE_EXTRA_CA_CERTS",
 ];
 
-/// What the host's variables begin with that say who somebody is, or where an agent keeps its things.
+/// Prefixes of host variables with credentials or with an agent's directories.
 const WITHHELD: &[&str] = &["HOME", "CLAUDE_", "ANTHROPIC_", "AWS_", "GOOGLE_", "AZURE_", "OPENAI_"];
 
 /// The same, of agents that came later.

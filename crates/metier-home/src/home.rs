@@ -20,7 +20,7 @@ use crate::leaks::{Leak, leaks};
 use crate::mount::{MountOptions, MountedSkill, add_skills, mount_skills};
 use crate::staging;
 
-/// Whose home a directory is: a file in it says so.
+/// The file in a home that names its owner.
 pub(crate) const OWNER: &str = ".metier-home";
 
 /// Where an agent puts what it needs for a while.
@@ -212,7 +212,7 @@ impl Home {
     /// Keeps the directory and returns its path.
     pub fn keep(mut self) -> PathBuf {
         self.is_kept = true;
-        // It is nobody's any more, and so no leftover.
+        // It has no owner now, so it is not a leftover.
         let _ = fs::remove_file(self.path.join(OWNER));
         self.path.clone()
     }
@@ -243,7 +243,7 @@ impl fmt::Debug for Home {
     }
 }
 
-/// Whether an agent ignores a skill without a word.
+/// Whether an agent silently ignores a skill.
 fn ignores(agent: Agent, skill: &MountedSkill) -> Option<HomeError> {
     let limit = agent.facts().description_units?;
     let text = fs::read(skill.path.join("SKILL.md")).ok()?;
@@ -253,7 +253,7 @@ fn ignores(agent: Agent, skill: &MountedSkill) -> Option<HomeError> {
     (units > limit).then_some(HomeError::DescriptionUnits { agent, name, units, limit })
 }
 
-/// A directory that nobody else can look into.
+/// A directory that other users cannot read.
 pub(crate) fn make_directory(base: &Path, prefix: &str) -> Result<PathBuf, HomeError> {
     let owner = Owner::own();
     for number in 0..u32::MAX {
@@ -296,8 +296,9 @@ pub fn remove_leftovers(base: &Path) -> Leftovers {
     Leftovers::remove(leftovers(base))
 }
 
-/// Whose home a directory is: its name says so, and a mark in it, as long as nobody has kept it, with those it was lent to. A home
-/// whose process was killed before it could mark it is empty, or its mark is cut off. None for what is no home.
+/// The owners of a home directory, from its name and from its mark, which also has the processes it was lent
+/// to. A kept home has no mark. If a process is killed before it writes the mark, the home is empty or the mark
+/// incomplete. Empty if the directory is not a home.
 fn owners_of(path: &Path) -> Vec<Owner> {
     let Some(named) = path.file_name().and_then(|name| Owner::of_name(name.to_str()?)) else {
         return Vec::new();
@@ -319,7 +320,7 @@ fn owners_of(path: &Path) -> Vec<Owner> {
     }
 }
 
-/// What a mark says; nothing where it is no plain file, whatever is there.
+/// The content of a mark; `None` if it is not a regular file.
 fn read_mark(path: &Path) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = fs::File::from(openat(CWD, path, flags, Mode::empty()).ok()?);
@@ -329,7 +330,7 @@ fn read_mark(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// A file or directory of the host's; links stay links, and nobody else can read it.
+/// Copies a file or directory of the host. Links stay links, and other users cannot read the copy.
 fn copy_host(from: &Path, to: &Path) -> io::Result<()> {
     if let Some(parent) = to.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(parent)?;

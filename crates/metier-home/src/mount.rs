@@ -110,7 +110,7 @@ pub fn add_skills(
     fs::create_dir_all(directory).map_err(HomeError::io("make", directory))?;
     for (number, skill) in mounted.iter().enumerate() {
         if let Err(error) = staging.give(&skill.name, &skill.path) {
-            // Somebody else was faster, or the disk is full: what was added goes again.
+            // Another process was faster, or the disk is full: skills that were already added are removed.
             for added in &mounted[..number] {
                 crate::staging::retire(&added.path)?;
             }
@@ -120,8 +120,8 @@ pub fn add_skills(
     Ok(mounted)
 }
 
-/// Copies skills to where nobody sees them yet, beside a directory; nowhere if there are none. The error is that of the first skill
-/// that has one.
+/// Copies skills into a directory that is not visible yet, beside the target; `None` without skills. The error
+/// is that of the first skill that fails.
 fn stage(
     mounts: &[SkillMount],
     directory: &Path,

@@ -1,7 +1,8 @@
-//! Directories that are made where nobody looks, and become visible in one step; and what dead processes left of such.
+//! Directories that are prepared out of sight and become visible in one step, and cleanup of those that dead
+//! processes left behind.
 //!
-//! Whoever makes one says in a file beside it or in its name who they are: a process by its number, when it began, and the boot of
-//! the machine. Whoever comes later removes what belongs to nobody any more.
+//! The name of such a directory, or a file beside it, identifies the process: its number, its start time and
+//! the boot of the machine. Later processes remove directories whose process has ended.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -16,7 +17,7 @@ use crate::error::HomeError;
 
 const PREFIX: &str = ".metier-staging-";
 
-/// A directory that nobody sees yet. What does not become visible is removed.
+/// A directory that is not visible yet. It is removed unless it becomes visible.
 #[derive(Debug)]
 pub(crate) struct Staging {
     path: PathBuf,
@@ -35,7 +36,7 @@ impl Staging {
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(Self { path }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                // Its own name says nothing to anybody.
+                // Its own name has no meaning.
                 Err(error) => return Err(HomeError::io("make", directory)(error)),
             }
         }
@@ -49,7 +50,7 @@ impl Staging {
     /// All of it becomes that directory, which must not be there, or be empty.
     pub(crate) fn become_directory(self, directory: &Path) -> Result<(), HomeError> {
         if let Ok(meta) = fs::symlink_metadata(directory).and_then(|_| fs::metadata(directory)) {
-            // Who may look into it was somebody's choice.
+            // The permissions of an existing directory are kept.
             let _ = fs::set_permissions(&self.path, Permissions::from_mode(meta.mode() & 0o777));
         }
         match fs::remove_dir(directory) {
@@ -93,8 +94,8 @@ impl Drop for Staging {
     }
 }
 
-/// Removes a directory that others may look at: first out of sight, so that nobody sees it by half. An error is about the path that
-/// is still there.
+/// Removes a directory that other processes may be reading. It is moved out of sight first, so that it is never
+/// seen half removed. An error names the path that still exists.
 pub(crate) fn retire(path: &Path) -> Result<(), HomeError> {
     let Some(parent) = path.parent() else { return remove_all(path).map_err(HomeError::io("remove", path)) };
     let owner = Owner::own();

@@ -165,7 +165,7 @@ impl<'a> Copying<'a> {
             mount: shown.display().to_string(),
             reason: reason.to_owned(),
         };
-        let source = fs::canonicalize(&mount.host_path).map_err(|_| wrong("it is not there"))?;
+        let source = fs::canonicalize(&mount.host_path).map_err(|_| wrong("it does not exist"))?;
         if !roots.iter().any(|root| source.starts_with(root)) {
             return Err(wrong("it is in none of the directories that may be mounted"));
         }

@@ -14,7 +14,7 @@ use metier_catalog::{RootLocations, TrustStore};
 #[cfg(feature = "session")]
 use metier_journal::{Clock, Time};
 
-/// What the organisation sets up for everybody on a machine.
+/// The organisation's directory, which applies to all users of a machine.
 const SYSTEM: &str = "/etc/metier";
 
 /// Variables that say where git's configuration is.

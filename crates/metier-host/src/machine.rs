@@ -196,8 +196,8 @@ fn exit_status(child: &mut Child, looks: u32) -> Option<ExitStatus> {
     None
 }
 
-/// Ends a program that has not ended by itself, with what it has started. Its number is still its own, since
-/// nobody has waited for it yet.
+/// Stops a program that has not ended by itself, with its children. Its process id is still valid, because its
+/// exit status has not been read.
 fn end(child: &mut Child) {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(group) = group {

@@ -323,7 +323,7 @@ pub struct HostSession {
     session: Session,
     saved: Option<Saved>,
     journal: Arc<Journal>,
-    /// Unless somebody else closes the journal.
+    /// `None` if the caller closes the journal.
     recorder: Option<Recorder>,
 }
 

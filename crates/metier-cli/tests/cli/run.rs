@@ -471,7 +471,7 @@ fn an_agent_can_work_in_a_directory_that_is_gone_afterwards() {
     assert_eq!(fs::read_to_string(Path::new(kept).join("form.txt")).unwrap(), "filled\n");
     assert_eq!(place.read("data/form.txt"), "a form", "it is a copy");
     let text = said(&mut run(&place, "true", &["--skill", "skills/one", "--copy", "nowhere"]));
-    assert!(text.contains("nowhere") && text.contains("it is not there"), "{text}");
+    assert!(text.contains("nowhere") && text.contains("it does not exist"), "{text}");
 }
 
 #[test]

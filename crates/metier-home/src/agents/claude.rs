@@ -11,10 +11,10 @@ use crate::error::HomeError;
 use crate::home::TEMPORARY;
 use crate::isolation::{AgentSandbox, IsolationConfig, NetworkPolicy};
 
-/// What says that a person may use models.
+/// Variables with credentials for models.
 pub(crate) const KEYS: &[&str] = &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"];
 
-/// What says where models are.
+/// Variables with the addresses of models.
 const PLACES: &[&str] =
     &["ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL", "ANTHROPIC_CUSTOM_HEADERS"];
 
@@ -35,7 +35,7 @@ pub struct BedrockConfig {
     pub region: String,
     /// The profile, if one is named.
     pub profile: Option<String>,
-    /// Where that is said: `shell` or `host_settings`.
+    /// Where it is configured: `shell` or `host_settings`.
     pub source: &'static str,
 }
 
@@ -89,7 +89,7 @@ pub(super) fn plan(host: &HostVariables, config: &IsolationConfig, home: &Path) 
         pair("CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", "1"),
     ]);
     if host.is_root {
-        // It does not run without asking as root, unless somebody says that this is meant.
+        // As root it does not run without asking, unless this is explicitly allowed.
         plan.own.extend([pair("IS_SANDBOX", "1")]);
     }
     let mut settings = json!({
@@ -98,7 +98,8 @@ pub(super) fn plan(host: &HostVariables, config: &IsolationConfig, home: &Path) 
         // The list is then exactly that of the skills that were mounted.
         "disableBundledSkills": true,
         "enabledPlugins": { "plugin-authoring@builtin": false },
-        // By default descriptions are left out from some dozens of skills on; whoever mounts them wants them seen.
+        // By default the agent leaves out descriptions if there are more than some dozens of skills. Mounted
+        // skills should be visible.
         "skillListingBudgetFraction": 0.5,
     });
     if let Some(settings) = settings.as_object_mut() {

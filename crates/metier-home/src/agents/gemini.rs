@@ -15,7 +15,7 @@ use crate::project::{ProjectFileKind, files_above, project_of};
 /// Skills that it brings along.
 const BUNDLED: &[&str] = &["skill-creator", "antigravity-support"];
 
-/// Without a terminal, what it would ask about is not there at all.
+/// Without a terminal, actions that would need approval are not available at all.
 const POLICY: &str = "[[rule]]\ntoolName = \"activate_skill\"\ndecision = \"allow\"\npriority = 500\n";
 
 pub(super) fn plan(

@@ -58,7 +58,7 @@ pub(super) fn plan(host: &HostVariables, config: &IsolationConfig, home: &Path, 
     if let Some(from) = auth.filter(|_| host.var("OPENCODE_AUTH_CONTENT").is_none()) {
         plan.copies.push(HostCopy { from, to: ".local/share/opencode/auth.json".into(), needed_for: None });
     }
-    // Whoever has their models at Amazon says so with these.
+    // Variables for models at Amazon.
     let aws = pick(host, AWS);
     let directory = config.aws_config.clone().or_else(|| host.at_home(".aws").filter(|_| !aws.is_empty()));
     if let Some(from) = directory.filter(|path| path.is_dir()) {

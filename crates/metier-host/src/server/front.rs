@@ -68,7 +68,7 @@ impl Front {
         fs::read(&self.path).ok()
     }
 
-    /// Keeps what is shown now for the next time. That it cannot be kept is no matter.
+    /// Stores the current skill list for the next start. A failure is ignored.
     pub(super) fn write(&self, shown: &Greeting, scanner: &Scanner) {
         let skills: HashSet<&Path> = shown.skills().iter().map(PathBuf::as_path).collect();
         let Some(evidence) = scanner.evidence(&skills) else { return self.forget() };
@@ -94,7 +94,7 @@ impl Front {
     }
 }
 
-/// Makes room: there is a file for each directory that somebody worked in, and what a killed process left.
+/// Removes old files: there is one per working directory, and killed processes leave others.
 fn sweep(directory: &Path) -> io::Result<()> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {

@@ -122,7 +122,8 @@ impl RuleTable {
     }
 }
 
-/// A pattern for paths: one that does not begin at the top begins where the file is, whose own path is no pattern.
+/// A pattern for paths. A relative pattern starts at the settings file's directory, whose path is taken
+/// literally.
 fn path_pattern(pattern: &str, base: &Path, environment: &Environment) -> String {
     let at_home = environment.at_home(Path::new(pattern));
     if at_home.is_absolute() {
@@ -157,7 +158,7 @@ pub(super) fn roots(file: &File, path: &Path, environment: &Environment) -> Resu
     file.roots.iter().map(root).collect()
 }
 
-/// The roots that the settings of a project name, for when somebody works there. What cannot be read names none.
+/// The roots in a project's settings, for sessions that work in it. Empty if the settings cannot be read.
 #[cfg(feature = "session")]
 pub(crate) fn project_roots(folder: &Path, environment: &Environment) -> Vec<PathBuf> {
     let path = folder.join(super::PROJECT_FILE);

@@ -40,7 +40,7 @@ impl SettingInfo {
     }
 }
 
-/// Variables that are no setting of their own.
+/// Variables that do not correspond to a setting.
 pub const OTHER_VARIABLES: &[(&str, &str)] = &[
     ("METIER_CONFIG", "the settings file to read instead of `~/.config/metier/config.toml`"),
     ("METIER_OTLP_HEADERS", "headers for `METIER_OTLP_ENDPOINT`, as `name=value,name=value`"),

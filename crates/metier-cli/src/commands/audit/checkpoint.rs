@@ -11,9 +11,9 @@ use crate::output::Output;
 
 /// Print a checkpoint of the journal, to be kept elsewhere, or a proof
 ///
-/// A checkpoint is the number of records and the Merkle root over them (RFC 6962). Keep it where whoever can change the
-/// journal cannot change it: `metier audit verify --since` then detects truncation and rewriting. With a checkpoint, you
-/// can prove that one record is in the journal without showing the others.
+/// A checkpoint is the number of records and the Merkle root over them (RFC 6962). Keep it where
+/// users who can change the journal cannot change it: `metier audit verify --since` then detects truncation and
+/// rewriting. With a checkpoint, you can prove that one record is in the journal without showing the others.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

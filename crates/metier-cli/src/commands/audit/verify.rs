@@ -22,7 +22,7 @@ use crate::table::counted;
 ///
 /// Truncation and a rewritten journal are detected with a checkpoint from before. metier stores the last one outside of
 /// the journal and compares with it. Keep others elsewhere (`metier audit checkpoint`) and pass them with --since.
-/// Whoever can change the journal and all checkpoints can forge it.
+/// A user who can change the journal and all checkpoints can forge it.
 ///
 /// With FILE, exports and archives are verified: one alone, several together. With --archives, the journal is verified
 /// together with its archives: each continues the one before it, and none is missing between them.

@@ -19,7 +19,8 @@ const RECORDS: u64 = 2_000;
 /// How many sessions are offered, the last ones.
 const SESSIONS: usize = 50;
 
-/// The values of an argument, and which paths the shell completes. An error is no value: a shell has nowhere to show it.
+/// The values of an argument, and which paths the shell completes. Errors
+/// give no values, because a shell cannot show them.
 pub(super) fn of(position: &Position<'_>, argument: &Arg, word: &str) -> (Paths, Vec<Candidate>) {
     let fixed = argument.get_possible_values();
     if !fixed.is_empty() {
