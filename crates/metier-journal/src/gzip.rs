@@ -106,9 +106,8 @@ impl<R: BufRead> Decompress<R> {
     fn finish(&mut self) -> io::Result<()> {
         let mut trailer = [0; 8];
         self.input.read_exact(&mut trailer).map_err(cut_off)?;
-        let [a, b, c, d, e, f, g, h] = trailer;
-        let is_right = u32::from_le_bytes([a, b, c, d]) == self.checksum.clone().finalize()
-            && u32::from_le_bytes([e, f, g, h]) == self.length;
+        let numbers = trailer.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
+        let is_right = numbers.eq([self.checksum.clone().finalize(), self.length]);
         if !is_right {
             return Err(damaged("the checksum of the gzip file does not match its content"));
         }

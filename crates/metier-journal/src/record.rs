@@ -290,7 +290,7 @@ impl RecordRef<'_> {
 /// The first byte of what a record's hash covers; it differs from that of a node (RFC 6962).
 const LEAF: u8 = 0;
 
-/// The escapes of serde_json are those of RFC 8785.
+/// The escapes of `serde_json` are those of RFC 8785.
 fn write_text(text: &str, out: &mut Vec<u8>) {
     if text.bytes().all(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\') {
         out.push(b'"');

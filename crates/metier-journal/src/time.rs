@@ -21,6 +21,7 @@ impl Time {
     }
 
     /// The beginning of its month in UTC.
+    #[must_use]
     pub fn month_start(self) -> Self {
         let date = self.0.to_zoned(jiff::tz::TimeZone::UTC).date().first_of_month();
         date.to_zoned(jiff::tz::TimeZone::UTC).map_or(self, |zoned| Self(zoned.timestamp()))
