@@ -5,6 +5,8 @@
 
 mod names;
 mod sentences;
+mod text;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
