@@ -122,7 +122,7 @@ fn a_missing_or_edited_archive_is_found() {
     fs::write(&paths[1], changed).unwrap();
     let (code, out, error) = run(&place, &["audit", "verify", "--archives", STATE]);
     let name = paths[1].rsplit('/').next().unwrap();
-    assert!(code == Some(1) && out.starts_with("damaged") && error.contains(name), "{out}{error}");
+    assert!(code == Some(1) && out.starts_with("FAILED") && error.contains(name), "{out}{error}");
     fs::write(&paths[1], kept).unwrap();
     assert_eq!(run(&place, &["audit", "verify", "--archives", STATE]).0, Some(0));
     fs::create_dir(place.path().join("none")).unwrap();
