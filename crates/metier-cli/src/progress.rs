@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn short_work_prints_nothing() {
-        let (progress, screen) = begin("checking skills", 80, Duration::from_secs(3_600));
+        let (progress, screen) = begin("checking skills", 80, Duration::from_hours(1));
         drop(progress);
         assert_eq!(screen.iter().collect::<String>(), "");
     }

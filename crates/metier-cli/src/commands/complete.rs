@@ -173,7 +173,10 @@ impl<'a> Position<'a> {
             && let Some(below) = self.command.find_subcommand(word)
         {
             self.command = below;
-            self.name = format!("{} {}", self.name, below.get_name()).trim().to_owned();
+            if !self.name.is_empty() {
+                self.name.push(' ');
+            }
+            self.name.push_str(below.get_name());
             return;
         }
         if let Some(argument) = self.next_positional() {

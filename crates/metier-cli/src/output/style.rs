@@ -123,13 +123,13 @@ pub(super) fn wrapped_title(line: &str, columns: usize) -> String {
         return line.to_owned();
     }
     let mut colours = colours.into_iter();
-    let restored = wrap(&plain, columns, 2).chars().fold(String::new(), |mut text, c| {
+    let mut restored = String::with_capacity(line.len() + 16);
+    for c in wrap(&plain, columns, 2).chars() {
         match c {
-            END => text.extend(colours.next()),
-            _ => text.push(c),
+            END => restored.extend(colours.next()),
+            _ => restored.push(c),
         }
-        text
-    });
+    }
     restored
 }
 

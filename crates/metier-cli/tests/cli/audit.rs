@@ -296,7 +296,10 @@ fn an_id_that_is_shown_can_be_given_back() {
     assert_eq!(lines(&place, &["--session", id]).len(), 3);
     // Ids begin with the time, so that these begin alike.
     let (code, _, error) = run(&place, &["audit", "log", "--session", &id[..3]]);
-    assert!(code == Some(2) && error.contains("matches several session ids") && error.contains(id), "{error}");
+    assert!(
+        code == Some(2) && error.contains("matches several session ids") && error.contains(id),
+        "{error}"
+    );
     let (code, out, error) = run(&place, &["audit", "log", "--session", "nosuch"]);
     assert_eq!((code, out.as_str()), (Some(0), "0 records of 9\n"), "{error}");
     assert!(error.contains("no session has the id `nosuch`"), "{error}");

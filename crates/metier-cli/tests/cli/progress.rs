@@ -24,7 +24,7 @@ fn a_terminal_shows_what_takes_long_and_a_program_gets_the_result_alone() {
         let first = records.iter().position(|byte| *byte == b'\n').unwrap() + 1;
         pipe.write_all(&records[..first]).unwrap();
         // Without the line the test fails below, and does not wait for ever.
-        let _ = showing.recv_timeout(Duration::from_secs(60));
+        let _ = showing.recv_timeout(Duration::from_mins(1));
         pipe.write_all(&records[first..]).unwrap();
     });
     let (seen, status) = watched(place.at_home(&["audit", "verify", "records"]), 80, move |screen| {

@@ -118,7 +118,7 @@ fn files(position: &Position<'_>, skill: &str, are_scripts: bool) -> Option<Vec<
     };
     let tree = location.ok()?.tree(&Limits::default(), SymlinkPolicy::Skip).ok()?;
     let is_wanted = |path: &str, executable: bool| !are_scripts || executable || path.starts_with("scripts/");
-    let paths = tree.files.iter().map(|file| (file.path_text().to_string(), file.executable));
+    let paths = tree.files.iter().map(|file| (file.path_text().into_owned(), file.executable));
     let paths = paths.filter(|(path, executable)| is_wanted(path, *executable));
     Some(paths.map(|(path, _)| Candidate::new(path, "")).collect())
 }
@@ -130,7 +130,7 @@ fn agents() -> Vec<Candidate> {
 fn installed() -> Option<Vec<Candidate>> {
     let installed = Metier::open().ok()?.installed()?.installed().ok()?;
     let skills = installed.lock().skills().iter();
-    Some(skills.map(|skill| Candidate::new(&skill.name, &skill.origin().to_string())).collect())
+    Some(skills.map(|skill| Candidate::new(&skill.name, &skill.origin())).collect())
 }
 
 /// The stored answers, by their ids.
