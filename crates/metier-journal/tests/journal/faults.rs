@@ -125,7 +125,7 @@ fn every_call_while_records_are_archived() {
             assert_eq!(found[..records.len()], records, "{fault}: lost\n{}", run.notes);
             errors += u64::from(run.notes.contains("journal-"));
             // Again, in a process without faults.
-            let (journal, _) = open(&below, 8).1.map(|journal| (journal, ())).unwrap();
+            let journal = open(&below, 8).1.unwrap();
             journal.archive(&archives::request(&below, "2026-03-01", true)).unwrap();
             journal.close().unwrap();
             let paths = archives::archives(&below);
