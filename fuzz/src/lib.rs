@@ -277,7 +277,7 @@ fn conversation(parts: &[&[u8]]) -> Result<Vec<AgentMessage>, String> {
 
 fn check_answers(lines: &[Vec<u8>], wanted: usize) -> Result<(), String> {
     let is_one_line = |line: &Vec<u8>| {
-        line.iter().filter(|byte| **byte == b'\n').count() == 1
+        line.iter().position(|byte| *byte == b'\n') == Some(line.len() - 1)
             && serde_json::from_slice::<Value>(line).is_ok_and(|frame| frame.is_object())
     };
     if lines.len() == wanted && lines.iter().all(is_one_line) {

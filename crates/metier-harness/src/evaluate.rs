@@ -7,7 +7,6 @@ use metier_journal::{EvaluationEnd, EvaluationStart};
 use metier_prompt::Rendering;
 use metier_sandbox::Cancel;
 use metier_session::Session;
-use metier_skill::Coded as _;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -168,7 +167,7 @@ impl<'a> EvaluationBuilder<'a> {
         session.evaluation_started(start)?;
         let result = session.evaluate(&rendering, |turn| run.turn(turn, output));
         let result = result.map_err(|error: HarnessError| error.after(run.used()));
-        let end = run.end(result.as_ref().err().map(|error| error.code()));
+        let end = run.end(result.as_ref().err().map(metier_skill::Coded::code));
         session.evaluation_ended(end)?;
         result
     }

@@ -7,10 +7,13 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+/// Reads a value into a type, or says why that fails.
+type Check = Box<dyn Fn(&Value) -> Result<(), String>>;
+
 /// The type that an answer must have.
 pub(crate) struct OutputType {
     pub(crate) schema: Value,
-    check: Box<dyn Fn(&Value) -> Result<(), String>>,
+    check: Check,
 }
 
 impl fmt::Debug for OutputType {

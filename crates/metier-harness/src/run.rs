@@ -277,7 +277,7 @@ impl<'a> Run<'a> {
             self.check_limits(turn.session(), quiet)?;
             let Some(message) = conversation.receive(TICK)? else { continue };
             match message {
-                AgentMessage::Event(event) => self.event(turn.session(), mounted, event)?,
+                AgentMessage::Event(event) => self.event(turn.session(), mounted, &event)?,
                 AgentMessage::Used(used) => self.record_used(turn.session(), used)?,
                 AgentMessage::Permission(request) => {
                     let answer = self.permission(turn.session(), &request)?;
@@ -342,7 +342,7 @@ impl<'a> Run<'a> {
         &mut self,
         session: &mut Session,
         mounted: &mut Mounted,
-        event: AgentEvent,
+        event: &AgentEvent,
     ) -> Result<(), HarnessError> {
         let mut loaded = None;
         match &event.kind {
@@ -368,7 +368,7 @@ impl<'a> Run<'a> {
             }
             _ => {}
         }
-        self.emit(&event);
+        self.emit(event);
         match loaded {
             Some((name, true)) => Ok(session.not_activated_by_agent(&name, "agent-tool-failed")?),
             Some((name, false)) => self.loaded(session, mounted, name),
@@ -418,9 +418,10 @@ impl<'a> Run<'a> {
             };
             let decision = session.permit_tool_call(&request.tool, &request.arguments, ask)?;
             let reason = decision.reason.clone();
-            match decision.is_allowed() {
-                true => (PermissionAnswer::Allow, reason),
-                false => (PermissionAnswer::Deny { reason: reason.clone() }, reason),
+            if decision.is_allowed() {
+                (PermissionAnswer::Allow, reason)
+            } else {
+                (PermissionAnswer::Deny { reason: reason.clone() }, reason)
             }
         };
         let (id, is_allowed) = (request.id.clone(), answer.is_allowed());

@@ -45,7 +45,7 @@ fn play(name: &str) -> Played {
     let mut scenario = "start".to_owned();
     for (direction, frame) in &frames {
         match direction.as_str() {
-            "note" => scenario = frame.as_str().unwrap().trim_start_matches("scenario: ").to_owned(),
+            "note" => frame.as_str().unwrap().trim_start_matches("scenario: ").clone_into(&mut scenario),
             "recv" => {
                 let line = AgentLine::Whole(frame.to_string().replace("\"req_1\"", "\"metier-1\""));
                 for message in protocol.receive(&line, &mut out) {

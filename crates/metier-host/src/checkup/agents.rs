@@ -31,6 +31,7 @@ pub struct LocalAgent {
     pub leaks: Vec<Leak>,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn name<S: Serializer>(agent: &Agent, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(agent.name())
 }
