@@ -298,7 +298,7 @@ fn a_single_file_keeps_the_limits_too() {
 fn the_default_limits_are_those_of_the_page() {
     let limits = Limits::default();
     assert_eq!((limits.skill_bytes, limits.entries, limits.depth), (10 << 20, 2_000, 16));
-    assert!(page().contains("One skill may have 10 MiB in 2,000 files and directories, nested 16 deep"));
+    assert!(page().contains("A skill may have at most 10 MiB, 2,000 files and directories, and 16 levels"));
 }
 
 // What would wait for ever
