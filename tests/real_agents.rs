@@ -20,6 +20,8 @@ mod cases;
 mod clock;
 #[path = "real_agents/command.rs"]
 mod command;
+#[path = "real_agents/drift.rs"]
+mod drift;
 #[path = "real_agents/driver.rs"]
 mod driver;
 #[path = "real_agents/hostile.rs"]
@@ -67,7 +69,30 @@ macro_rules! harness {
 harness!(
     asked_claude,
     ClaudeCode,
-    [asked_text, asked_typed, asked_tool, asked_skill, asked_permission, asked_section, asked_limits]
+    [
+        asked_text,
+        asked_typed,
+        asked_tool,
+        asked_skill,
+        asked_permission,
+        asked_section,
+        asked_limits,
+        asked_budget
+    ]
+);
+harness!(
+    asked_codex,
+    Codex,
+    [
+        asked_text,
+        asked_typed,
+        asked_tool,
+        asked_skill,
+        asked_permission,
+        asked_section,
+        asked_limits,
+        asked_budget
+    ]
 );
 agent!(
     claude,
@@ -99,7 +124,8 @@ agent!(
         named_in_the_prompt,
         hermetic_command,
         hostile,
-        system_stays_out
+        system_stays_out,
+        schema_is_known
     ]
 );
 agent!(

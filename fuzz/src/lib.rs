@@ -4,8 +4,8 @@
 //! same functions with coverage feedback.
 
 use metier_harness::{
-    AgentLine, AgentMessage, Answered, ClaudeProtocol, LineSplitter, Outbox, PermissionAnswer, Protocol,
-    ToolAnswered,
+    AgentLine, AgentMessage, Answered, ClaudeProtocol, CodexOptions, CodexProtocol, LineSplitter, Outbox,
+    PermissionAnswer, Protocol, ToolAnswered,
 };
 use metier_journal::verify_export;
 use metier_policy::{Allowlist, Anchors, Denylist, Guard, GuardMode, GuardedSkill, ToolCall, Verdict};
@@ -223,24 +223,29 @@ pub fn check_scan(bytes: &[u8]) -> Result<(), String> {
 /// The longest line in [`check_agent`]; longer ones are cut.
 const LINE: usize = 4 << 10;
 
-/// Reads the bytes as the output of Claude Code, answers every request, and checks the properties: the same messages
+/// Reads the bytes as the output of each agent program, answers every request, and checks the properties: the same messages
 /// however the bytes arrive, and one line of JSON for each answer.
 pub fn check_agent(bytes: &[u8]) -> Result<(), String> {
-    let whole = conversation(&[bytes])?;
+    check_protocol(bytes, || ClaudeProtocol::new(vec![serde_json::json!({ "name": "echo" })]))?;
+    check_protocol(bytes, || CodexProtocol::new(CodexOptions::new("/work", "/home")))
+}
+
+fn check_protocol<P: Protocol>(bytes: &[u8], begin: impl Fn() -> P) -> Result<(), String> {
+    let whole = conversation(begin(), &[bytes])?;
     let (first, second) = bytes.split_at(bytes.len() / 3);
-    if conversation(&[first, second])? == whole {
+    if conversation(begin(), &[first, second])? == whole {
         Ok(())
     } else {
         Err("the messages depend on how the bytes arrive".to_owned())
     }
 }
 
-fn conversation(parts: &[&[u8]]) -> Result<Vec<AgentMessage>, String> {
+fn conversation(mut protocol: impl Protocol, parts: &[&[u8]]) -> Result<Vec<AgentMessage>, String> {
     let mut lines = LineSplitter::with_limit(LINE);
     let mut found: Vec<AgentLine> = parts.iter().flat_map(|part| lines.feed(part)).collect();
     found.extend(lines.finish());
-    let (mut protocol, mut out) =
-        (ClaudeProtocol::new(vec![serde_json::json!({ "name": "echo" })]), Outbox::default());
+    let mut out = Outbox::default();
+    protocol.begin(&mut out);
     let mut all = Vec::new();
     for line in &found {
         if let AgentLine::Whole(text) = line

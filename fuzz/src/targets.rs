@@ -88,9 +88,13 @@ pub(crate) const TARGETS: &[Target] = &[
     },
 ];
 
-/// What Claude Code really sent: each line alone, and some after one another.
+/// What agents really sent: each line alone, and some after one another.
 fn conversations() -> Vec<Vec<u8>> {
-    let recorded = include_str!("../../crates/metier-harness/tests/frames/claude-session.jsonl");
+    let recorded = concat!(
+        include_str!("../../crates/metier-harness/tests/frames/claude-session.jsonl"),
+        include_str!("../../crates/metier-harness/tests/frames/codex-tools.jsonl"),
+        include_str!("../../crates/metier-harness/tests/frames/codex-session.jsonl"),
+    );
     let frame = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?.get("msg")?.to_string());
     let frames: Vec<String> = recorded.lines().filter_map(frame).collect();
     let together = frames.chunks(5).map(|some| some.join("\n"));
@@ -107,6 +111,11 @@ const FRAMES: &[&str] = &[
     "stream_event\"",
     "system\"",
     ",\"request_id\":\"r1\"",
+    "{\"id\":1,\"result\":{}}\n{\"id\":2,\"result\":{\"thread\":{\"id\":\"t1\"}}}\n",
+    "{\"id\":3,\"method\":\"item/commandExecution/requestApproval\",\"params\":{\"command\":\"",
+    "{\"id\":4,\"method\":\"item/tool/call\",\"params\":{\"tool\":\"metier_echo\"",
+    "{\"method\":\"turn/completed\",\"params\":{\"threadId\":\"t1\"",
+    ",\"error\":{\"code\":-32001}",
     ",\"request\":{",
     ",\"response\":{",
     "\"subtype\":\"can_use_tool\"",

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use metier_catalog::{CatalogOptions, Scanner};
 use metier_fake_model::{Server, Step};
 use metier_harness::{
-    AgentEvent, AgentEventKind, AgentSetup, ClaudeCode, EvaluationBuilder, Harness, HarnessError,
+    AgentEvent, AgentEventKind, AgentSetup, ClaudeCode, Codex, EvaluationBuilder, Harness, HarnessError,
     Permissions, evaluate,
 };
 use metier_home::Agent;
@@ -18,7 +18,7 @@ use metier_prompt::{
     ToolContext, ToolResult,
 };
 use metier_sandbox::{Cancel, Local};
-use metier_session::{Recording, Session, SessionOptions, replay};
+use metier_session::{Budget, Recording, Session, SessionOptions, replay};
 use metier_skill::Coded as _;
 use metier_store::Store;
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ use serde_json::{Value, json};
 use crate::cases::{BODY, codeword};
 use crate::clock::TestClock;
 use crate::command::metier;
-use crate::driver;
+use crate::driver::{self, Act};
 use crate::rig::Rig;
 
 /// A session, and a model that an agent asks.
@@ -42,6 +42,10 @@ struct Asking<'a> {
 impl<'a> Asking<'a> {
     /// Nothing where metier, which starts the agent, is not built.
     fn new(rig: &'a Rig, steps: Vec<Step>) -> Option<Self> {
+        Self::within(rig, steps, None)
+    }
+
+    fn within(rig: &'a Rig, steps: Vec<Step>, budget: Option<Budget>) -> Option<Self> {
         let metier = metier(rig)?;
         let server = Server::start(steps).unwrap();
         let harness = harness(rig, &server.url(), &metier);
@@ -51,6 +55,7 @@ impl<'a> Asking<'a> {
         let anchors = Anchors::new(rig.work(), rig.path("host"));
         let mut options = SessionOptions::new(catalog, anchors, Recording::Journal(Arc::new(journal)), clock);
         options.store = Some(Store::new(rig.path("store")));
+        options.budget = budget;
         let session = Session::with_id(options, "s1").unwrap();
         Some(Self { rig, server, harness, session })
     }
@@ -87,6 +92,12 @@ fn harness(rig: &Rig, url: &str, metier: &Path) -> Box<dyn Harness> {
     setup.working = Some(rig.work());
     match rig.agent {
         Agent::ClaudeCode => Box::new(ClaudeCode::new(setup)),
+        Agent::Codex => {
+            let provider = driver::codex_provider(url).into_iter();
+            Box::new(
+                provider.fold(Codex::new(setup), |codex, text| codex.argument(format!("--config={text}"))),
+            )
+        }
         other => panic!("{other} has no harness"),
     }
 }
@@ -165,7 +176,8 @@ struct Add {
 
 /// A tool of the prompt, called through the session.
 pub(crate) fn asked_tool(rig: &Rig) {
-    let steps = vec![Step::call("mcp__metier__add", json!({ "a": 20, "b": 22 })), Step::quote("the sum is ")];
+    let add = driver::step(rig.agent, &Act::Prompted("add", json!({ "a": 20, "b": 22 })));
+    let steps = vec![add, Step::quote("the sum is ")];
     let Some(mut asking) = Asking::new(rig, steps) else { return };
     let add = Tool::new("add", "Adds two numbers", |add: Add, context: &mut ToolContext<'_>| {
         context.notes.push(context.session.to_owned());
@@ -177,13 +189,13 @@ pub(crate) fn asked_tool(rig: &Rig) {
     assert_eq!(answer.text, "42");
     let call = &asking.recorded("tool.invoked")[0];
     assert_eq!((call["tool"].as_str(), call["outcome"].as_str()), (Some("mcp__metier__add"), Some("done")));
-    assert!(call["call_id"].as_str().unwrap().starts_with("toolu_"), "{call}");
+    assert!(asking.saw(call["call_id"].as_str().unwrap()), "{call}");
     asking.assert_nothing_is_left();
 }
 
 /// A skill that the agent loads by its own means, recorded with the digest of what was mounted.
 pub(crate) fn asked_skill(rig: &Rig) {
-    let steps = vec![Step::call("Skill", json!({ "skill": "codeword-skill" })), Step::text("ALL-DONE")];
+    let steps = vec![driver::step(rig.agent, &Act::Activate("codeword-skill")), Step::text("ALL-DONE")];
     let Some(mut asking) = Asking::new(rig, steps) else { return };
     codeword(rig);
     let skill = SkillMount::new(rig.path("skills/codeword-skill"));
@@ -206,12 +218,7 @@ pub(crate) fn asked_skill(rig: &Rig) {
 
 /// A command that writes: denied where nobody allows it, run where the caller does.
 pub(crate) fn asked_permission(rig: &Rig) {
-    let steps = || {
-        vec![
-            Step::call("Bash", json!({ "command": "touch written.txt", "description": "x" })),
-            Step::text("ALL-DONE"),
-        ]
-    };
+    let steps = || vec![driver::step(rig.agent, &Act::Shell("touch written.txt")), Step::text("ALL-DONE")];
     let Some(mut asking) = Asking::new(rig, steps()) else { return };
     let answer = asked(&*asking.harness, rendering(builder("Write."))).run(&mut asking.session).unwrap();
     assert_eq!(answer.text, "ALL-DONE");
@@ -228,7 +235,8 @@ pub(crate) fn asked_permission(rig: &Rig) {
 /// A section that the model opens: the agent starts again, with its text and its tools.
 pub(crate) fn asked_section(rig: &Rig) {
     let open = json!({ "section_keys": ["skills.linting"], "reason": "to lint" });
-    let steps = vec![Step::call("mcp__metier__open_sections", open), Step::quote("The codeword is ")];
+    let open = driver::step(rig.agent, &Act::Prompted("open_sections", open));
+    let steps = vec![open, Step::quote("The codeword is ")];
     let Some(mut asking) = Asking::new(rig, steps) else { return };
     let lint =
         Tool::new("lint", "Lints", |_: Add, _: &mut ToolContext<'_>| ToolResult::Ok(ToolAnswer::message("")));
@@ -244,7 +252,7 @@ pub(crate) fn asked_section(rig: &Rig) {
 pub(crate) fn asked_limits(rig: &Rig) {
     let pids = rig.path("pid");
     let command = format!("echo $$ > {}; sleep 1000", pids.display());
-    let steps = || vec![Step::call("Bash", json!({ "command": command.clone(), "description": "x" }))];
+    let steps = || vec![driver::step(rig.agent, &Act::Shell(&command))];
     let Some(mut asking) = Asking::new(rig, steps()) else { return };
     let cancel = Cancel::new().unwrap();
     let (cancelling, started) = (cancel.clone(), pids.clone());
@@ -270,5 +278,19 @@ pub(crate) fn asked_limits(rig: &Rig) {
     let mut asking = Asking::new(rig, steps()).unwrap();
     let error = asked(&mut asking, Cancel::never(), 3);
     assert_eq!(error.code(), "harness-deadline", "{error}");
+    asking.assert_nothing_is_left();
+}
+
+/// A budget that one more request exceeds: the agent is ended, and the error has what was used.
+pub(crate) fn asked_budget(rig: &Rig) {
+    let steps = vec![driver::step(rig.agent, &Act::Shell("true")), Step::text("ALL-DONE")];
+    let Some(mut asking) = Asking::within(rig, steps, Some(Budget { total: Some(20), ..Budget::default() }))
+    else {
+        return;
+    };
+    let builder = asked(&*asking.harness, rendering(builder("Go."))).permissions(Permissions::allow());
+    let error = builder.run(&mut asking.session).unwrap_err();
+    assert_eq!(error.code(), "harness-budget", "{error}");
+    assert!(error.spent().unwrap().usage.counted().total() > 20, "{error:?}");
     asking.assert_nothing_is_left();
 }

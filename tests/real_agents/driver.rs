@@ -26,6 +26,8 @@ pub(crate) enum Act<'a> {
     Shell(&'a str),
     /// It calls a tool of the server `metier`.
     Served(&'a str, serde_json::Value),
+    /// It calls a tool of the prompt.
+    Prompted(&'a str, serde_json::Value),
     /// It answers with the word that comes after these, if it was told.
     Quote(&'a str),
 }
@@ -156,13 +158,16 @@ pub(crate) fn program(agent: Agent, agents: &Path) -> PathBuf {
 }
 
 /// What the model calls to do something.
-fn step(agent: Agent, act: &Act<'_>) -> Step {
+pub(crate) fn step(agent: Agent, act: &Act<'_>) -> Step {
     let (tool, arguments) = match (agent, act) {
         (_, Act::Quote(after)) => return Step::quote(*after),
         (Agent::Gemini, Act::Served(tool, arguments)) => {
             return Step::call(format!("mcp_metier_{tool}"), arguments.clone());
         }
-        (_, Act::Served(tool, arguments)) => {
+        (Agent::Codex, Act::Prompted(tool, arguments)) => {
+            return Step::call(format!("metier_{tool}"), arguments.clone());
+        }
+        (_, Act::Served(tool, arguments) | Act::Prompted(tool, arguments)) => {
             return Step::call(format!("mcp__metier__{tool}"), arguments.clone());
         }
         (Agent::ClaudeCode, Act::Read(path)) => ("Read", json!({ "file_path": path })),
@@ -271,6 +276,15 @@ pub(crate) fn wishes(rig: &Rig, url: &str) -> Variables {
     pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
+/// The settings with which Codex asks the fake model.
+pub(crate) fn codex_provider(url: &str) -> [String; 3] {
+    let provider = format!(
+        "model_providers.fake={{ name = \"fake\", base_url = \"{url}/v1\", env_key = \"CODEX_API_KEY\", \
+         wire_api = \"responses\", supports_websockets = false }}"
+    );
+    ["model=\"fake-model\"".to_owned(), "model_provider=\"fake\"".to_owned(), provider]
+}
+
 fn before_prompt(agent: Agent, url: &str, uses_shell: bool) -> Vec<String> {
     let text: &[&str] = match agent {
         Agent::ClaudeCode => &["-p"],
@@ -286,13 +300,10 @@ fn before_prompt(agent: Agent, url: &str, uses_shell: bool) -> Vec<String> {
     };
     let mut all: Vec<String> = text.iter().map(|&text| text.to_owned()).collect();
     if agent == Agent::Codex {
-        let provider = format!(
-            "model_providers.fake={{ name = \"fake\", base_url = \"{url}/v1\", env_key = \"CODEX_API_KEY\", \
-             wire_api = \"responses\", supports_websockets = false }}"
-        );
-        let settings = ["model=\"fake-model\"", "model_provider=\"fake\"", &provider];
+        let settings = codex_provider(url);
         let free = ["approval_policy=\"never\"", "sandbox_mode=\"danger-full-access\""];
-        all.extend(settings.into_iter().chain(free).flat_map(|text| ["-c".to_owned(), text.to_owned()]));
+        let free = free.map(str::to_owned);
+        all.extend(settings.into_iter().chain(free).flat_map(|text| ["-c".to_owned(), text]));
     }
     all
 }

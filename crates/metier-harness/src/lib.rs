@@ -12,6 +12,7 @@
 //! [`PermissionHandler`] of the caller do. Codecs do no I/O. Everything blocks: call it on a thread that may wait.
 
 mod claude;
+mod codex;
 mod error;
 mod evaluate;
 mod evaluation;
@@ -30,6 +31,7 @@ mod stopwatch;
 mod usage;
 
 pub use claude::{ClaudeCode, ClaudeProtocol};
+pub use codex::{Codex, CodexOptions, CodexProtocol};
 pub use error::HarnessError;
 pub use evaluate::{EvaluationBuilder, evaluate};
 pub use evaluation::{Evaluation, LoadedSkill, StopReason, Walls};

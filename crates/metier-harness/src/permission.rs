@@ -1,6 +1,7 @@
 //! Permission requests of agents, and who answers those that the policy leaves open.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use metier_policy::Decision;
 use serde_json::Value;
@@ -21,13 +22,15 @@ pub struct PermissionRequest {
     pub description: Option<String>,
     /// The subagent that asks, by the id of the call that started it.
     pub subagent: Option<String>,
+    /// The files that the call reads, if it only reads these files and does nothing else.
+    pub reads: Vec<PathBuf>,
 }
 
 impl PermissionRequest {
     /// A request about a call of a tool.
     pub fn new(id: impl Into<String>, tool: impl Into<String>, arguments: Value) -> Self {
         let (id, tool) = (id.into(), tool.into());
-        Self { id, call: None, tool, arguments, description: None, subagent: None }
+        Self { id, call: None, tool, arguments, description: None, subagent: None, reads: Vec::new() }
     }
 }
 

@@ -89,6 +89,8 @@ pub struct ProgramConversation<P: Protocol> {
     messages: VecDeque<AgentMessage>,
     /// Prompts for a program that is not ready yet.
     prompts: VecDeque<String>,
+    /// Lines that are sent later: when the wait began, how long it is, and the line.
+    later: Vec<(Stopwatch, Duration, Vec<u8>)>,
     bridged: HashMap<String, Sender<ToolAnswered>>,
     begun: Stopwatch,
     noise: Option<String>,
@@ -122,6 +124,7 @@ impl<P: Protocol> ProgramConversation<P> {
             signals,
             messages: VecDeque::new(),
             prompts: VecDeque::new(),
+            later: Vec::new(),
             bridged: HashMap::new(),
             begun,
             noise: None,
@@ -159,16 +162,30 @@ impl<P: Protocol> ProgramConversation<P> {
         spawn("input", Box::new(move || write_lines(input, &lines)))
     }
 
-    fn send(&self, out: &mut Outbox) -> Result<(), HarnessError> {
-        for line in out.take() {
-            let size = line.len();
-            // A program that is ending does not read any more, and that it ended is noticed elsewhere.
-            if !self.input.try_push(line, size) && !self.input.is_closed() {
-                let source = io::Error::other("it does not read its input");
-                return Err(HarnessError::Io { agent: self.title.to_owned(), action: "write to", source });
-            }
+    fn send(&mut self, out: &mut Outbox) -> Result<(), HarnessError> {
+        let later = out.take_later().into_iter();
+        self.later.extend(later.map(|(wait, line)| (Stopwatch::start(), wait, line)));
+        out.take().into_iter().try_for_each(|line| self.send_line(line))
+    }
+
+    fn send_line(&self, line: Vec<u8>) -> Result<(), HarnessError> {
+        let size = line.len();
+        // A program that is ending does not read any more, and that it ended is noticed elsewhere.
+        if !self.input.try_push(line, size) && !self.input.is_closed() {
+            let source = io::Error::other("it does not read its input");
+            return Err(HarnessError::Io { agent: self.title.to_owned(), action: "write to", source });
         }
         Ok(())
+    }
+
+    /// Sends the lines whose time has come. Returns how long the next one waits, at most this long.
+    fn send_due(&mut self, limit: Duration) -> Result<Duration, HarnessError> {
+        let is_due = |(begun, wait, _): &mut (Stopwatch, Duration, Vec<u8>)| begun.left_of(*wait).is_zero();
+        for (_, _, line) in self.later.extract_if(.., is_due).collect::<Vec<_>>() {
+            self.send_line(line)?;
+        }
+        let next = self.later.iter().map(|(begun, wait, _)| begun.left_of(*wait)).min();
+        Ok(next.map_or(limit, |next| next.min(limit)))
     }
 
     fn prompt_if_ready(&mut self, out: &mut Outbox) {
@@ -303,6 +320,7 @@ impl<P: Protocol> Conversation for ProgramConversation<P> {
         if let Some(message) = self.messages.pop_front() {
             return Ok(Some(message));
         }
+        let wait = self.send_due(wait)?;
         match self.lane.pop(wait) {
             Popped::Item(arrived) => self.take(arrived)?,
             Popped::Nothing => self.check_patience()?,

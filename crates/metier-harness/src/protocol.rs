@@ -59,19 +59,37 @@ pub enum ProgramEnding {
 
 /// Lines for a program.
 #[derive(Debug, Default)]
-pub struct Outbox(Vec<Vec<u8>>);
+pub struct Outbox {
+    lines: Vec<Vec<u8>>,
+    later: Vec<(Duration, Vec<u8>)>,
+}
 
 impl Outbox {
     /// Adds a frame as one line of JSON.
     pub fn json(&mut self, frame: &impl Serialize) {
-        // Frames are made of plain data, which is always JSON.
-        let mut line = serde_json::to_vec(frame).unwrap_or_default();
-        line.push(b'\n');
-        self.0.push(line);
+        self.lines.push(line_of(frame));
     }
 
-    /// Takes the lines out.
-    pub fn take(&mut self) -> Vec<Vec<u8>> {
-        std::mem::take(&mut self.0)
+    /// Adds a frame that is sent after this time, for requests that are repeated.
+    pub fn json_after(&mut self, wait: Duration, frame: &impl Serialize) {
+        self.later.push((wait, line_of(frame)));
     }
+
+    /// Takes the lines out that are sent now.
+    pub fn take(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.lines)
+    }
+
+    /// Takes the lines out that are sent later, each with the time to wait.
+    pub fn take_later(&mut self) -> Vec<(Duration, Vec<u8>)> {
+        std::mem::take(&mut self.later)
+    }
+}
+
+/// A frame as one line of JSON.
+fn line_of(frame: &impl Serialize) -> Vec<u8> {
+    // Frames are made of plain data, which is always JSON.
+    let mut line = serde_json::to_vec(frame).unwrap_or_default();
+    line.push(b'\n');
+    line
 }

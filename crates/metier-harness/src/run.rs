@@ -1,7 +1,7 @@
 //! One evaluation while it runs: starts the agent, answers its requests, and ends it at its limits.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Component, PathBuf};
 use std::time::Duration;
 
 use metier_home::{InstalledPrompt, install_prompt};
@@ -90,6 +90,15 @@ impl Mounted {
             Value::Object(members) => members.values().find_map(|member| self.named_in(member)),
             _ => None,
         }
+    }
+
+    /// Whether a call only reads files of mounted skills, which are there to be read.
+    fn is_read_by(&self, request: &PermissionRequest) -> bool {
+        let is_mounted = |file: &PathBuf| {
+            let is_plain = !file.components().any(|part| part == Component::ParentDir);
+            is_plain && self.skills.iter().any(|skill| file.starts_with(&skill.directory))
+        };
+        !request.reads.is_empty() && request.reads.iter().all(is_mounted)
     }
 }
 
@@ -280,7 +289,7 @@ impl<'a> Run<'a> {
                 AgentMessage::Event(event) => self.event(turn.session(), mounted, &event)?,
                 AgentMessage::Used(used) => self.record_used(turn.session(), used)?,
                 AgentMessage::Permission(request) => {
-                    let answer = self.permission(turn.session(), &request)?;
+                    let answer = self.permission(turn.session(), mounted, &request)?;
                     conversation.answer(&Answered::Permission { id: &request.id, answer: &answer })?;
                 }
                 AgentMessage::ToolCall(call) => {
@@ -400,6 +409,7 @@ impl<'a> Run<'a> {
     fn permission(
         &mut self,
         session: &mut Session,
+        mounted: &Mounted,
         request: &PermissionRequest,
     ) -> Result<PermissionAnswer, HarnessError> {
         let (id, tool) = (request.id.clone(), request.tool.clone());
@@ -412,9 +422,14 @@ impl<'a> Run<'a> {
             (PermissionAnswer::Allow, "a tool of the prompt".to_owned())
         } else {
             let permissions = &mut self.options.permissions;
-            let ask = |decision: &metier_policy::Decision| match permissions.ask(request, decision)? {
-                PermissionAnswer::Allow => Some(Ok(())),
-                PermissionAnswer::Deny { reason } => Some(Err(reason)),
+            let ask = |decision: &metier_policy::Decision| {
+                if mounted.is_read_by(request) {
+                    return Some(Ok(()));
+                }
+                Some(match permissions.ask(request, decision)? {
+                    PermissionAnswer::Allow => Ok(()),
+                    PermissionAnswer::Deny { reason } => Err(reason),
+                })
             };
             let decision = session.permit_tool_call(&request.tool, &request.arguments, ask)?;
             let reason = decision.reason.clone();

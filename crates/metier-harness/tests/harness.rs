@@ -11,6 +11,10 @@ mod capabilities;
 mod claude_frames;
 #[path = "../../../tests/shared/clock.rs"]
 mod clock;
+#[path = "harness/codex_frames.rs"]
+mod codex_frames;
+#[path = "harness/codex_program.rs"]
+mod codex_program;
 #[path = "harness/failures.rs"]
 mod failures;
 #[path = "harness/ground.rs"]

@@ -292,7 +292,7 @@ pub enum HostError {
     },
     /// Prompts cannot run on the agent yet.
     #[cfg(feature = "harness")]
-    #[error("prompts cannot run on {title} yet; supported: Claude Code")]
+    #[error("prompts cannot run on {title} yet; supported: Claude Code, Codex")]
     NoHarness {
         /// The agent.
         title: &'static str,

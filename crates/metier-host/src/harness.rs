@@ -1,6 +1,6 @@
 //! Agents that prompts run on, set up as the environment and the settings say.
 
-use metier_harness::{AgentSetup, ClaudeCode, Harness};
+use metier_harness::{AgentSetup, ClaudeCode, Codex, Harness};
 use metier_home::{Agent, MountOptions};
 
 use crate::error::HostError;
@@ -13,6 +13,7 @@ impl HomeBuilder<'_> {
         let setup = self.setup()?;
         match agent {
             Agent::ClaudeCode => Ok(Box::new(ClaudeCode::new(setup))),
+            Agent::Codex => Ok(Box::new(Codex::new(setup))),
             other => Err(HostError::NoHarness { title: other.title() }),
         }
     }

@@ -38,7 +38,7 @@ Examples:
   metier ask claude --schema review.json --quiet 'Review src/' | jq .issues
   metier ask claude --json 'Summarise README.md'          one event per line, then the result")]
 pub(crate) struct Args {
-    /// The agent: claude
+    /// The agent: claude, codex
     #[arg(value_parser = agent)]
     agent: Agent,
 

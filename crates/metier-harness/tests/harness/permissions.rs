@@ -1,6 +1,7 @@
 //! Permission requests of agents: the policy first, then whoever the caller named, else no.
 
 use metier_harness::{AgentEvent, PermissionAnswer, Permissions, evaluate};
+use metier_prompt::{Prompt, Rendering, Section, SkillMount};
 use metier_session::Session;
 
 use crate::ground::{Ground, denying, prompt, story};
@@ -67,4 +68,32 @@ fn a_tool_of_the_prompt_needs_no_permission() {
         .answering("ask 1 mcp__metier__add '{}'; case $answer in *true*) end allowed;; *) end denied;; esac");
     assert_eq!(evaluate(&agent, prompt("Go.")).run(&mut ground.session()).unwrap().text, "allowed");
     assert!(decisions(&ground).is_empty());
+}
+
+/// The prompt's skills are there to be read. Nothing else is, and a deny rule wins.
+#[test]
+fn reading_a_skill_of_the_prompt_needs_no_permission() {
+    let rendering = |ground: &Ground| -> Rendering {
+        let section =
+            Section::new("task", "Task").body("Go.").skill(SkillMount::new(ground.skill("one", "", "One.")));
+        Prompt::builder("tests", "one").section(section).build().unwrap().rendering()
+    };
+    for (file, expected) in [
+        ("$HOME/.claude/skills/one/SKILL.md", "allowed"),
+        ("$HOME/.claude/skills/one/../../settings.json", "denied"),
+        ("$HOME/.claude/skills/other/SKILL.md", "denied"),
+        ("/etc/hostname", "denied"),
+    ] {
+        let ground = Ground::new();
+        let script = format!(
+            r#"ask 1 Read "{{\"file_path\":\"{file}\"}}"; case $answer in *true*) end allowed;; *) end denied;; esac"#
+        );
+        let agent = ground.answering(&script);
+        let answer = evaluate(&agent, rendering(&ground)).run(&mut ground.session()).unwrap();
+        assert_eq!(answer.text, expected, "{file}");
+        let mut options = ground.options();
+        options.policy = denying("Read");
+        let mut session = Session::with_id(options, "s2").unwrap();
+        assert_eq!(evaluate(&agent, rendering(&ground)).run(&mut session).unwrap().text, "denied", "{file}");
+    }
 }

@@ -90,7 +90,10 @@ impl Scripted {
             }),
             "ask" => {
                 let arguments = frame["arguments"].clone();
-                AgentMessage::Permission(PermissionRequest::new(text("id"), text("tool"), arguments))
+                let reads = arguments["file_path"].as_str().map(PathBuf::from);
+                let mut request = PermissionRequest::new(text("id"), text("tool"), arguments);
+                request.reads = reads.into_iter().collect();
+                AgentMessage::Permission(request)
             }
             "tool" => AgentMessage::ToolCall(PromptToolCall {
                 id: text("id"),
