@@ -41,7 +41,7 @@ enum Form {
 
 impl Approvals {
     /// A request of Codex. `change` is the change of files that it is about, if that is known. Nothing if it is a request
-    /// that nobody here can answer; an error has been sent then.
+    /// that metier cannot answer; an error has been sent then.
     pub(super) fn asked(
         &mut self,
         frame: &Value,

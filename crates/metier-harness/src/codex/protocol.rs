@@ -156,7 +156,7 @@ impl CodexProtocol {
     }
 
     fn end(&mut self, stop: StopReason, error: Option<String>) -> AgentMessage {
-        // Nobody waits for these any more.
+        // No request waits for an answer any more.
         self.approvals.clear();
         self.changes.clear();
         (self.turn, self.is_interrupted) = (None, false);
