@@ -60,7 +60,7 @@ impl Played {
         };
         match method {
             "turn/start" => {
-                protocol.prompt(frame.pointer("/params/input/0/text").unwrap().as_str().unwrap(), out)
+                protocol.prompt(frame.pointer("/params/input/0/text").unwrap().as_str().unwrap(), out);
             }
             "turn/interrupt" => protocol.interrupt(out),
             _ => {}
@@ -79,8 +79,9 @@ impl Played {
 fn play(name: &str, options: CodexOptions) -> Played {
     let frames = recorded(name);
     let answer_to = |id: &str| {
+        let id: Value = serde_json::from_str(id).unwrap();
         let is_it = |frame: &&(String, Value)| {
-            frame.0 == "send" && frame.1.get("method").is_none() && frame.1["id"].to_string() == id
+            frame.0 == "send" && frame.1.get("method").is_none() && frame.1["id"] == id
         };
         frames.iter().find(is_it).map(|(_, frame)| frame["result"].clone()).unwrap()
     };
@@ -93,7 +94,9 @@ fn play(name: &str, options: CodexOptions) -> Played {
     let mut scenario = "start".to_owned();
     for (direction, frame) in &frames {
         match direction.as_str() {
-            "note" => scenario = frame.as_str().unwrap().trim_start_matches("scenario: ").to_owned(),
+            "note" => {
+                frame.as_str().unwrap().trim_start_matches("scenario: ").clone_into(&mut scenario);
+            }
             "send" if frame.is_object() => {
                 let count = played.compared.len();
                 played.sent(frame, &mut protocol, &mut out);
