@@ -168,3 +168,30 @@ fn an_interrupted_question_leaves_nothing() {
     assert!(!std::path::Path::new("/proc").join(agent.trim()).exists(), "{agent} is still there");
     assert_eq!(fs::read_dir(place.temporary()).unwrap().count(), 0, "the home is gone");
 }
+
+/// Codex, which is a shell script here that speaks the protocol of `codex app-server`.
+#[test]
+fn codex_is_asked_over_its_app_server() {
+    let place = Place::new();
+    let script = r#"#!/bin/sh
+[ "$1" = app-server ] || exit 1
+frame() { read -r line; printf '%s\n' "$1"; }
+frame '{"id":1,"result":{"userAgent":"metier/0.169.0 (Debian)"}}'
+read -r initialized
+frame '{"id":2,"result":{"thread":{"id":"t1"},"model":"fake-model"}}'
+frame '{"id":3,"result":{"turn":{"id":"u1"}}}'
+echo '{"method":"item/agentMessage/delta","params":{"threadId":"t1","itemId":"m1","delta":"Hello."}}'
+echo '{"method":"item/completed","params":{"threadId":"t1","item":{"type":"agentMessage","id":"m1","text":"Hello."}}}'
+echo '{"method":"thread/tokenUsage/updated","params":{"threadId":"t1","turnId":"u1","tokenUsage":{"total":{"inputTokens":10,"outputTokens":5},"last":{"inputTokens":10,"outputTokens":5}}}}'
+echo '{"method":"turn/completed","params":{"threadId":"t1","turn":{"id":"u1","status":"completed"}}}'
+cat >/dev/null
+"#;
+    let path = place.write("codex", script);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut command = place.at_home(&["ask", "codex", "--program", path.to_str().unwrap(), "Hello?"]);
+    let output = command.env("PATH", "/usr/bin:/bin").env("TMPDIR", place.temporary()).output().unwrap();
+    let (out, err) = said(&output);
+    assert_eq!((output.status.code(), out.as_str()), (Some(0), "Hello.\n"), "{err}");
+    assert!(err.ends_with("fake-model: 1 model requests, 10 input tokens, 5 output tokens\n"), "{err}");
+    assert_eq!(fs::read_dir(place.temporary()).unwrap().count(), 0, "the home is gone");
+}
