@@ -13,7 +13,7 @@ use metier_journal::{Event, RecordContext, Trigger};
 use metier_policy::Approver;
 use metier_prompt::{MountSource, SkillMount};
 use metier_sandbox::{CoveredPath, Local, Program, SandboxError, SupervisedProgram};
-use metier_skill::{Severity, is_skill_directory};
+use metier_skill::{Severity, Tier, is_skill_directory};
 
 use crate::catalog::HostCatalog;
 use crate::error::HostError;
@@ -307,7 +307,8 @@ impl HostCatalog {
     }
 
     /// Makes skills visible to an agent in the user's own home, by links to where they are. With `is_all`, skills inside metier
-    /// are left out with a note: they are only unpacked in the cache, and would be gone with it.
+    /// are left out with a note: they are only unpacked in the cache, and would be gone with it. A note also names third-party
+    /// skills that gain trust: in the user's home, skills count as the user's own. Installed skills keep their tier.
     pub fn link(&self, agent: Agent, mounts: &[SkillMount], is_all: bool) -> Result<LinkChange, HostError> {
         let mut change = self.link_change(agent)?;
         let cache = self.metier().environment().cache_directory().filter(|_| is_all);
@@ -315,10 +316,22 @@ impl HostCatalog {
             if cache.as_ref().is_some_and(|cache| path.starts_with(cache)) {
                 change.notes.push(format!("left out: `{name}` is inside metier; `metier mount` copies it"));
             } else {
+                change.notes.extend(self.trust_gained(&name, path));
                 change.links.push(link_skill(&name, path, &change.directory)?);
             }
         }
         Ok(change)
+    }
+
+    fn trust_gained(&self, name: &str, path: &Path) -> Option<String> {
+        let entry = self.all().iter().find(|entry| entry.path() == path)?;
+        let store = self.metier().environment().store_directory();
+        let is_installed = store.is_some_and(|store| path.starts_with(store));
+        (entry.tier() == Tier::ThirdParty && !is_installed).then(|| {
+            format!(
+                "`{name}` is a third-party skill; linked into your home, it has the tier `user` and counts as your own"
+            )
+        })
     }
 
     /// Removes such links. Other files are not changed.

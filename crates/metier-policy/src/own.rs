@@ -42,6 +42,7 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("read", CommandEffect::Acts),
     command("exec", CommandEffect::Acts),
     command("run", CommandEffect::Acts),
+    command("ask", CommandEffect::Acts),
     command("serve", CommandEffect::Acts),
     command("mount", CommandEffect::Acts),
     command("link", CommandEffect::Acts),

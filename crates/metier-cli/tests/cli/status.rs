@@ -45,6 +45,21 @@ fn alone_without_home_and_agents_it_still_answers() {
 }
 
 #[test]
+fn a_link_that_raises_the_trust_is_reported() {
+    let place = with_agents(&["claude"]);
+    place.skill(".agents/skills/theirs", "Use it.");
+    place.skill("me/.agents/skills/own", "Use it.");
+    let linked = place.at_home(&["link", "claude", "theirs"]).output().unwrap();
+    let notes = String::from_utf8_lossy(&linked.stderr).into_owned();
+    assert!(linked.status.success() && notes.contains("`theirs` is a third-party skill"), "{linked:?}");
+    let linked = place.at_home(&["link", "claude", "own"]).output().unwrap();
+    assert!(
+        linked.status.success() && !String::from_utf8_lossy(&linked.stderr).contains("third-party"),
+        "{linked:?}"
+    );
+}
+
+#[test]
 fn what_is_installed_becomes_visible_and_is_trusted_no_further() {
     let place = with_agents(&["claude"]);
     place.skill("source/pdf", "Fills in forms. Use when there is a form.");
