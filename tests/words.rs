@@ -82,20 +82,6 @@ const BANNED: &[Banned] = &[
 
 /// Files with a banned phrase, the phrase, and why it may stay.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[
-    ("crates/metier-cli/src/commands/ask.rs", "as it comes", "not reworded yet"),
-    ("crates/metier-harness/src/claude/protocol.rs", "goes on with", "not reworded yet"),
-    ("crates/metier-harness/src/evaluate.rs", "goes on with", "not reworded yet"),
-    ("crates/metier-harness/src/harness.rs", "going on with", "not reworded yet"),
-    ("crates/metier-harness/src/harness.rs", "go on with", "not reworded yet"),
-    ("crates/metier-harness/src/lane.rs", "nobody", "not reworded yet"),
-    ("crates/metier-harness/src/permission.rs", "nobody", "not reworded yet"),
-    ("crates/metier-harness/src/program.rs", "whoever", "not reworded yet"),
-    ("crates/metier-harness/src/program.rs", "are no f", "not reworded yet"),
-    ("crates/metier-harness/src/program.rs", "is no f", "not reworded yet"),
-    ("crates/metier-harness/src/program.rs", "nobody", "not reworded yet"),
-    ("crates/metier-harness/src/protocol.rs", "go on with", "not reworded yet"),
-    ("crates/metier-session/src/tool_call.rs", "nobody", "not reworded yet"),
-    ("docs/cli.md", "as it comes", "not reworded yet"),
     ("crates/metier-cli/src/commands/serve.rs", "catalogue", "the name of an option"),
     (
         "crates/metier-cli/tests/cli/snapshots/cli__catalog__show unknown.snap",

@@ -97,7 +97,7 @@ impl<'a> EvaluationBuilder<'a> {
         Self { cancel, ..self }
     }
 
-    /// Goes on with a conversation of the agent, by the [`session_id`](Evaluation::session_id) of an earlier
+    /// Continues a conversation of the agent, by the [`session_id`](Evaluation::session_id) of an earlier
     /// evaluation. The agent must still have it: in the same home, for agents that keep conversations there.
     #[must_use]
     pub fn resume(self, conversation: impl Into<String>) -> Self {

@@ -59,7 +59,7 @@ pub trait PromptTools {
     fn called_as(&self, tool: &str) -> String;
 }
 
-/// An agent that can go on with an earlier conversation.
+/// An agent that can continue an earlier conversation.
 pub trait Resume {
     /// Opens the conversation with this id.
     fn resume(

@@ -41,7 +41,7 @@ impl<T> Lane<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds an item as soon as there is room; an item without a size never waits. Returns false if nobody will take it.
+    /// Adds an item as soon as there is room; an item without a size never waits. Returns false if the receiver is gone.
     pub(crate) fn push(&self, item: T, size: usize) -> bool {
         let mut state = self.state();
         while !state.is_closed && size > 0 && state.size > 0 && state.size + size > self.limit {
@@ -50,7 +50,7 @@ impl<T> Lane<T> {
         self.add(state, item, size)
     }
 
-    /// Adds an item without waiting. Returns false if there is no room, or nobody will take it.
+    /// Adds an item without waiting. Returns false if there is no room, or the receiver is gone.
     pub(crate) fn try_push(&self, item: T, size: usize) -> bool {
         let state = self.state();
         if state.size > 0 && state.size + size > self.limit {
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_room_goes_on_when_there_is_some_or_nobody_listens() {
+    fn a_sender_waits_for_room_and_stops_when_the_receiver_is_gone() {
         let lane = Lane::new(1);
         std::thread::scope(|scope| {
             assert!(lane.push(1, 1));

@@ -55,7 +55,7 @@ impl PermissionAnswer {
 
 /// Answers the permission requests that the policy neither allows by a rule nor denies.
 pub trait PermissionHandler {
-    /// Answers a request. `decision` is what the policy says about it. `None` means that nobody can be asked, which
+    /// Answers a request. `decision` is what the policy says about it. `None` means that no person can be asked, which
     /// denies it.
     fn ask(&mut self, request: &PermissionRequest, decision: &Decision) -> Option<PermissionAnswer>;
 }

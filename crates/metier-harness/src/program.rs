@@ -1,4 +1,4 @@
-//! A conversation with a program: its process, its streams, and the queue between them and whoever decides.
+//! A conversation with a program: its process, its streams, and the queue between them and the evaluation.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ const OUTPUT: usize = 32 << 20;
 const INPUT: usize = 64 << 20;
 /// How much of standard error is kept.
 const ERRORS: usize = 8 << 10;
-/// How many lines that are no frames a program may print before its first frame.
+/// How many lines other than frames a program may print before its first frame.
 const NOISE: u64 = 10_000;
 /// How long a program may take to end by itself, and to be killed with everything it started.
 const GRACE: Duration = Duration::from_secs(2);
@@ -215,7 +215,7 @@ impl<P: Protocol> ProgramConversation<P> {
         Ok(())
     }
 
-    /// Remembers the first line that is no frame, and fails if no frame comes after many of them.
+    /// Remembers the first line that is not a frame, and fails if no frame comes after many of them.
     fn note_noise(&mut self, line: &AgentLine) -> Result<(), HarnessError> {
         if self.protocol.is_recognised() {
             return Ok(());
@@ -299,7 +299,7 @@ impl<P: Protocol> ProgramConversation<P> {
         Ok(())
     }
 
-    /// Lets nothing more in or out; whoever waits for an answer gets none.
+    /// Lets nothing more in or out; callers that wait for an answer get none.
     fn close(&mut self) {
         self.input.close();
         self.lane.close();
@@ -369,7 +369,7 @@ impl<P: Protocol> Conversation for ProgramConversation<P> {
 
 impl<P: Protocol> Drop for ProgramConversation<P> {
     fn drop(&mut self) {
-        // What cannot be stopped is kept by the supervisor; there is nobody to tell.
+        // What cannot be stopped is kept by the supervisor; no caller is left to tell.
         let _ = self.stop();
         self.close();
     }
@@ -406,7 +406,7 @@ fn read_lines(mut output: PipeReader, lane: &Lane<Arrived>) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             _ => break,
         };
-        // Once nobody listens, the rest is read and dropped, so that the program can end.
+        // Once the receiver is gone, the rest is read and dropped, so that the program can end.
         for line in splitter.feed(&buffer[..count]) {
             push(line);
         }
@@ -430,7 +430,7 @@ fn keep_tail(mut errors: PipeReader, tail: &Mutex<VecDeque<u8>>) {
     }
 }
 
-/// Writes until there is nothing more to come, or nobody reads. Then standard input is closed.
+/// Writes until there is nothing more to come, or the program stops reading. Then standard input is closed.
 fn write_lines(mut input: PipeWriter, lines: &Lane<Vec<u8>>) {
     loop {
         match lines.pop(Duration::from_hours(1)) {

@@ -53,7 +53,7 @@ pub trait Protocol: fmt::Debug + Send {
 pub enum ProgramEnding {
     /// By closing its standard input.
     CloseInput,
-    /// By a signal, while its standard input stays open: for programs that go on with fewer checks when it is closed.
+    /// By a signal, while its standard input stays open: for programs that continue with fewer checks when it is closed.
     Terminate,
 }
 

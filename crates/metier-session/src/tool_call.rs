@@ -26,7 +26,7 @@ impl Session {
 
     /// Decides about a call of an agent's own tool for which the agent asks permission. A deny rule denies it, a matching
     /// allow rule allows it, and everything else is up to `ask`: `Ok` allows, `Err` refuses with a reason, `None` means
-    /// that nobody can be asked, which denies. The result is recorded.
+    /// that no person can be asked, which denies. The result is recorded.
     pub fn permit_tool_call(
         &mut self,
         tool: &str,
@@ -41,7 +41,7 @@ impl Session {
                 Some(Ok(())) => (Verdict::Allow, DecisionCode::Approved, "approved".to_owned()),
                 Some(Err(reason)) => (Verdict::Deny, DecisionCode::Refused, reason),
                 None => {
-                    let reason = "approval is needed, and nobody can be asked".to_owned();
+                    let reason = "approval is needed, and no person can be asked".to_owned();
                     (Verdict::Deny, DecisionCode::NobodyToAsk, reason)
                 }
             };

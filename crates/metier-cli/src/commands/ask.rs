@@ -28,7 +28,7 @@ use crate::table::one_line;
 
 /// Ask an agent one question, with the skills you give it
 ///
-/// The agent runs in a temporary home. Its answer is printed as it comes; tool calls, skills and what was used go to
+/// The agent runs in a temporary home. Its answer is printed while it arrives; tool calls, skills and what was used go to
 /// standard error. Tools that need permission are decided by the policy, then by you, if a terminal is attached.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

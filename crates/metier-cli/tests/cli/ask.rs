@@ -120,7 +120,7 @@ esac
     let output = ask(&place, asks, &["--json", "--permissions", "allow", "Build"]).output().unwrap();
     assert!(said(&output).0.contains(r#""text":"allowed""#));
     let output = ask(&place, asks, &["Build"]).output().unwrap();
-    assert!(said(&output).1.contains("denied: approval is needed, and nobody can be asked"));
+    assert!(said(&output).1.contains("denied: approval is needed, and no person can be asked"));
 }
 
 #[test]

@@ -250,7 +250,7 @@ impl Protocol for ClaudeProtocol {
         self.request(&json!({ "subtype": "interrupt" }), out);
     }
 
-    /// With its input closed, it goes on with work in the background and asks for nothing any more.
+    /// With its input closed, it continues its work in the background and no longer asks for permission.
     fn ending(&self) -> ProgramEnding {
         ProgramEnding::Terminate
     }

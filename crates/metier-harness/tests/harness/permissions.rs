@@ -25,7 +25,7 @@ fn without_anybody_to_ask_it_is_denied() {
     assert_eq!(story(&events), ["started", "permission_asked", "permission_answered"]);
     let answered = serde_json::to_value(&events[2]).unwrap();
     assert_eq!(answered["is_allowed"], false);
-    assert_eq!(answered["reason"], "approval is needed, and nobody can be asked");
+    assert_eq!(answered["reason"], "approval is needed, and no person can be asked");
     assert_eq!(decisions(&ground), [("deny".to_owned(), "nobody-to-ask".to_owned())]);
 }
 
