@@ -73,9 +73,13 @@ impl Chosen {
     }
 
     /// The same skills for removing their links, without checking whether they may be used.
-    pub(crate) fn mounts_to_remove(&self, skills: &HostCatalog) -> anyhow::Result<Vec<SkillMount>> {
+    pub(crate) fn mounts_to_remove(
+        &self,
+        agent: Agent,
+        skills: &HostCatalog,
+    ) -> anyhow::Result<Vec<SkillMount>> {
         self.check_given()?;
-        Ok(skills.mounts_to_remove(&self.named())?)
+        Ok(skills.mounts_to_remove(agent, &self.named())?)
     }
 
     /// Whether all skills were requested with `--all`.

@@ -13,7 +13,7 @@ use metier_journal::{Event, RecordContext, Trigger};
 use metier_policy::Approver;
 use metier_prompt::{MountSource, SkillMount};
 use metier_sandbox::{CoveredPath, Local, Program, SandboxError, SupervisedProgram};
-use metier_skill::{Severity, Tier, is_skill_directory};
+use metier_skill::{Severity, SkillName, Tier, is_skill_directory};
 
 use crate::catalog::HostCatalog;
 use crate::error::HostError;
@@ -258,6 +258,13 @@ fn linkable(mount: &SkillMount) -> Option<(String, &Path)> {
     Some((mount.effective_name().unwrap_or_default(), path))
 }
 
+/// The skill of a link of this name, if it no longer exists.
+fn broken_link(directory: &Path, name: &str) -> Option<SkillMount> {
+    let link = directory.join(SkillName::new(name).ok()?.as_str());
+    let target = fs::read_link(&link).ok()?;
+    (!link.exists()).then(|| SkillMount::new(target).named(name))
+}
+
 /// A skill that is to be mounted.
 struct Candidate {
     mount: SkillMount,
@@ -293,17 +300,28 @@ impl HostCatalog {
         self.checked(candidates, WhenRefused::Fail, approver, tell)
     }
 
-    /// The same without checking whether they may be used: for removing links.
-    pub fn mounts_to_remove(&self, named: &[String]) -> Result<Vec<SkillMount>, HostError> {
-        let candidates: Vec<Candidate> = if named.is_empty() {
-            // A link may lead to any copy of a skill.
-            let known = self.all().iter().filter(|entry| entry.builtin().is_none());
-            let mount = |place: &SkillPlace| Candidate { mount: SkillMount::new(&place.path), known: None };
-            known.flat_map(Entry::places).map(mount).collect()
-        } else {
-            named.iter().map(|text| self.named(text)).collect::<Result<_, _>>()?
+    /// The same without checking whether they may be used: for removing links. Links of the agent whose skill was removed are
+    /// found by their name, and without names if they lead into the store.
+    pub fn mounts_to_remove(&self, agent: Agent, named: &[String]) -> Result<Vec<SkillMount>, HostError> {
+        let directory = self.link_change(agent)?.directory;
+        if !named.is_empty() {
+            let mount = |text: &String| match broken_link(&directory, text) {
+                Some(mount) => Ok(mount),
+                None => Ok(self.named(text)?.mount),
+            };
+            return named.iter().map(mount).collect();
+        }
+        // A link may lead to any copy of a skill.
+        let known = self.all().iter().filter(|entry| entry.builtin().is_none());
+        let known = known.flat_map(Entry::places).map(|place: &SkillPlace| SkillMount::new(&place.path));
+        let store = self.metier().environment().store_directory();
+        let links = fs::read_dir(&directory).into_iter().flatten().flatten();
+        let broken = links.filter_map(|link| broken_link(&directory, link.file_name().to_str()?));
+        let is_installed = |mount: &SkillMount| match (mount.source(), &store) {
+            (MountSource::Path(path), Some(store)) => path.starts_with(store),
+            _ => false,
         };
-        Ok(candidates.into_iter().map(|one| one.mount).collect())
+        Ok(known.chain(broken.filter(is_installed)).collect())
     }
 
     /// Makes skills visible to an agent in the user's own home, by links to where they are. With `is_all`, skills inside metier

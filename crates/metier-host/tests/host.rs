@@ -102,7 +102,7 @@ fn skills_are_linked_into_the_home_of_the_user_and_unlinked() {
     let place = Place::new();
     let metier = Metier::builder().root("skills").environment(place.environment()).build().unwrap();
     let catalog = metier.catalog().unwrap();
-    let mounts = catalog.mounts_to_remove(&["pdf".to_owned()]).unwrap();
+    let mounts = catalog.mounts_to_remove(Agent::Goose, &["pdf".to_owned()]).unwrap();
     let link = place.base.join("home").join(Agent::Goose.skills_directory()).join("pdf");
     for is_new in [true, false] {
         let change = catalog.link(Agent::Goose, &mounts, false).unwrap();

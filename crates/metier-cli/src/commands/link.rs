@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let skills = args.chosen.skills(output)?;
     let change = if args.undo {
         // What was left out when links were made has none to remove.
-        skills.unlink(args.agent, &args.chosen.mounts_to_remove(&skills)?)?
+        skills.unlink(args.agent, &args.chosen.mounts_to_remove(args.agent, &skills)?)?
     } else {
         skills.link(args.agent, &args.chosen.mounts(&skills, output)?, args.chosen.is_all())?
     };

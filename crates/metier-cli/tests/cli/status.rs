@@ -45,6 +45,28 @@ fn alone_without_home_and_agents_it_still_answers() {
 }
 
 #[test]
+fn links_of_removed_skills_can_be_undone() {
+    let place = with_agents(&["claude"]);
+    place.skill("source/pdf", "Fills in forms. Use when there is a form.");
+    place.skill("source/ocr", "Reads scans. Use when there is a scan.");
+    let done = |args: &[&str]| {
+        let output = place.at_home(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    done(&["install", "source", "--all"]);
+    done(&["link", "claude", "pdf", "ocr"]);
+    let foreign = place.path().join("me/.claude/skills/foreign");
+    std::os::unix::fs::symlink("/nowhere", &foreign).unwrap();
+    done(&["remove", "pdf", "ocr"]);
+    assert!(done(&["link", "claude", "pdf", "--undo"]).contains("1 link removed"));
+    assert!(done(&["link", "claude", "--all", "--undo"]).contains("1 link removed"));
+    let left: Vec<_> =
+        fs::read_dir(foreign.parent().unwrap()).unwrap().flatten().map(|link| link.path()).collect();
+    assert_eq!(left, [foreign], "links of others stay");
+}
+
+#[test]
 fn a_link_that_raises_the_trust_is_reported() {
     let place = with_agents(&["claude"]);
     place.skill(".agents/skills/theirs", "Use it.");
