@@ -37,7 +37,7 @@ pub trait Harness: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Going on with a conversation of an earlier process.
+    /// Continues a conversation of an earlier process.
     fn resume(&self) -> Option<&dyn Resume> {
         None
     }

@@ -35,7 +35,7 @@ pub(super) struct Watch {
     temporary: Vec<OwnedFd>,
     /// Other writable directories.
     writable: Vec<Growth>,
-    /// Free memory of the machine when the script started.
+    /// The most free memory that the machine had since the script started: what others free must not hide what it takes.
     available: u64,
     peak: ResourceUsage,
     pages: u64,
@@ -130,7 +130,9 @@ impl Watch {
         };
         // This counts shared pages for each process, and ignores memory that no process has mapped; it is measured
         // precisely only if needed.
-        let taken = self.available.saturating_sub(available_memory().unwrap_or(self.available));
+        let available = available_memory().unwrap_or(self.available);
+        self.available = self.available.max(available);
+        let taken = self.available - available;
         let used = if rough > bound || taken > bound || memory::may_hide(processes.keys()) > bound {
             // Processes are not measured at the same moment, so a limit counts only if exceeded twice.
             let look = || self.closer(&self::processes(self.owns_all), bound);
