@@ -50,7 +50,7 @@ pub(crate) fn hostile(rig: &Rig) {
     eprintln!("{}: without --hermetic the model saw {seen:?}, and these ran: {ran:?}", rig.agent);
     assert!(!seen.is_empty(), "nothing of it would be seen anyway: {}", open.story());
     assert!(ran.is_empty() != runs(rig.agent), "{ran:?}: {}", open.story());
-    let said = open.output.matches("`--hermetic` keeps that out").count();
+    let said = open.output.matches("`--hermetic` hides it").count();
     assert!(said >= 5, "it is said: {}", open.story());
 
     for (user, work) in [(None, WORK), (None, "host"), (Some(ORDINARY), WORK)] {
