@@ -1,4 +1,4 @@
-//! Claude Code's protocol, held to frames that version 2.1.326 sent and was sent.
+//! Claude Code's protocol, checked against frames that version 2.1.326 sent and was sent.
 
 use std::collections::BTreeMap;
 use std::fs;

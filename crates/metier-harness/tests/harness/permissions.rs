@@ -1,4 +1,4 @@
-//! Permission requests of agents: the policy first, then whoever the caller named, else no.
+//! Permission requests of agents: the policy first, then the handler of the caller, else no.
 
 use metier_harness::{AgentEvent, PermissionAnswer, Permissions, evaluate};
 use metier_prompt::{Prompt, Rendering, Section, SkillMount};
