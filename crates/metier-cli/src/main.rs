@@ -10,6 +10,7 @@ mod host;
 mod installing;
 mod mounting;
 mod output;
+mod placing;
 mod progress;
 mod render;
 mod running;

@@ -1,66 +1,40 @@
 //! Claude Code, over stream-json with the control protocol.
 
 mod frames;
-mod mcp;
 mod protocol;
 mod usage;
 
-use std::fmt;
-
-use serde_json::Value;
+use metier_home::Agent;
 
 pub use self::protocol::ClaudeProtocol;
 use crate::error::HarnessError;
-use crate::harness::{AsksPermission, Conversation, Harness, Interrupts, Opening, PromptTools, Resume};
+use crate::harness::{Conversation, Opening};
+use crate::mcp;
 use crate::program::{ProgramConversation, ToolBridge};
-use crate::setup::AgentSetup;
+use crate::program_agent::{Launch, ProgramAgent};
+use crate::setup::{AgentPlace, AgentSetup};
 
 /// Claude Code.
 ///
 /// Its settings, hooks, MCP servers and instructions of the working directory are left out. The prompt's tools are an
 /// MCP server inside of this process, which Claude Code reaches over its control protocol.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct ClaudeCode {
-    setup: AgentSetup,
-    arguments: Vec<String>,
+    launch: Launch,
 }
-
-/// The name of the MCP server with the prompt's tools.
-const SERVER: &str = "metier";
 
 impl ClaudeCode {
     /// Claude Code with this setup.
     pub const fn new(setup: AgentSetup) -> Self {
-        Self { setup, arguments: Vec::new() }
+        Self { launch: Launch::new(setup) }
     }
 
     /// Adds an argument for the program, for example `--max-turns=5`. Arguments that change how it talks with metier or
     /// which settings it loads break it.
     #[must_use]
     pub fn argument(mut self, argument: impl Into<String>) -> Self {
-        self.arguments.push(argument.into());
+        self.launch.arguments.push(argument.into());
         self
-    }
-
-    fn start(
-        &self,
-        opening: &Opening<'_>,
-        resumed: Option<&str>,
-    ) -> Result<Box<dyn Conversation>, HarnessError> {
-        let Some(place) = opening.place else {
-            return Err(HarnessError::Unsupported {
-                agent: self.title().to_owned(),
-                what: "running without a home",
-            });
-        };
-        let mut arguments: Vec<String> = ARGUMENTS.iter().map(|&argument| argument.to_owned()).collect();
-        // Values can begin with a dash.
-        arguments.extend(opening.model.map(|model| format!("--model={model}")));
-        arguments.extend(resumed.map(|id| format!("--resume={id}")));
-        arguments.extend(self.arguments.iter().cloned());
-        let tools = opening.prompt.tools.iter().map(|tool| mcp::declaration(&tool.tool)).collect();
-        let protocol = ClaudeProtocol::new(tools);
-        Ok(Box::new(ProgramConversation::start(place, arguments, protocol, &ToolBridge::default())?))
     }
 }
 
@@ -76,76 +50,36 @@ const ARGUMENTS: &[&str] = &[
     "--strict-mcp-config",
 ];
 
-impl Harness for ClaudeCode {
-    fn name(&self) -> &'static str {
-        "claude"
+impl ProgramAgent for ClaudeCode {
+    fn launch(&self) -> &Launch {
+        &self.launch
     }
 
-    fn title(&self) -> &'static str {
-        "Claude Code"
+    fn agent(&self) -> Agent {
+        Agent::ClaudeCode
     }
 
-    fn open(&self, opening: &Opening<'_>) -> Result<Box<dyn Conversation>, HarnessError> {
-        self.start(opening, None)
-    }
-
-    fn home(&self) -> Option<&AgentSetup> {
-        Some(&self.setup)
-    }
-
-    fn tools(&self) -> Option<&dyn PromptTools> {
-        Some(self)
-    }
-
-    fn resume(&self) -> Option<&dyn Resume> {
-        Some(self)
-    }
-
-    fn permissions(&self) -> Option<&dyn AsksPermission> {
-        Some(self)
-    }
-
-    fn interrupt(&self) -> Option<&dyn Interrupts> {
-        Some(self)
-    }
-}
-
-impl PromptTools for ClaudeCode {
-    fn called_as(&self, tool: &str) -> String {
-        format!("mcp__{SERVER}__{tool}")
-    }
-}
-
-impl Resume for ClaudeCode {
-    fn resume(
+    fn start(
         &self,
         opening: &Opening<'_>,
-        conversation: &str,
+        place: &AgentPlace,
+        resumed: Option<&str>,
     ) -> Result<Box<dyn Conversation>, HarnessError> {
-        self.start(opening, Some(conversation))
+        let mut arguments: Vec<String> = ARGUMENTS.iter().map(|&argument| argument.to_owned()).collect();
+        // Values can begin with a dash.
+        arguments.extend(opening.model.map(|model| format!("--model={model}")));
+        arguments.extend(resumed.map(|id| format!("--resume={id}")));
+        arguments.extend(self.launch.arguments.iter().cloned());
+        let tools = opening.prompt.tools.iter().map(|tool| mcp::declaration(&tool.tool)).collect();
+        let protocol = ClaudeProtocol::new(tools);
+        Ok(Box::new(ProgramConversation::start(place, arguments, protocol, &ToolBridge::default())?))
     }
-}
 
-impl AsksPermission for ClaudeCode {
+    fn called_as(&self, tool: &str) -> String {
+        format!("mcp__{}__{tool}", mcp::SERVER)
+    }
+
     fn asks_for(&self) -> &'static str {
         "writing files, commands that write, and tools of MCP servers; not for reading"
     }
-}
-
-impl Interrupts for ClaudeCode {}
-
-impl fmt::Debug for ClaudeCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClaudeCode").field("program", &self.setup.program).finish_non_exhaustive()
-    }
-}
-
-/// A text member of a frame.
-fn text<'a>(frame: &'a Value, name: &str) -> Option<&'a str> {
-    frame.get(name).and_then(Value::as_str)
-}
-
-/// The same, as a text of its own; empty where there is none.
-fn owned(frame: &Value, name: &str) -> String {
-    text(frame, name).unwrap_or_default().to_owned()
 }

@@ -10,17 +10,16 @@ mod requests;
 mod schema;
 mod usage;
 
-use std::fmt;
 use std::path::PathBuf;
 
-use metier_home::Secret;
-use serde_json::Value;
+use metier_home::{Agent, Secret};
 
 pub use self::options::CodexOptions;
 pub use self::protocol::CodexProtocol;
 use crate::error::HarnessError;
-use crate::harness::{AsksPermission, Conversation, Harness, Interrupts, Opening, PromptTools, Resume};
+use crate::harness::{Conversation, Opening};
 use crate::program::{ProgramConversation, ToolBridge};
+use crate::program_agent::{Launch, ProgramAgent};
 use crate::setup::{AgentPlace, AgentSetup};
 
 /// Codex.
@@ -32,10 +31,9 @@ use crate::setup::{AgentPlace, AgentSetup};
 /// again without it.
 ///
 /// To resume conversations, give it a `CODEX_HOME` that is kept, in `home.isolation.env` of the setup.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Codex {
-    setup: AgentSetup,
-    arguments: Vec<String>,
+    launch: Launch,
 }
 
 /// What the names of the prompt's tools begin with. Names that begin with `mcp__` are reserved.
@@ -44,29 +42,42 @@ const PREFIX: &str = "metier_";
 impl Codex {
     /// Codex with this setup.
     pub const fn new(setup: AgentSetup) -> Self {
-        Self { setup, arguments: Vec::new() }
+        Self { launch: Launch::new(setup) }
     }
 
     /// Adds an argument for the program, for example `--config=model_provider="azure"`. Arguments that change how it
     /// talks with metier break it.
     #[must_use]
     pub fn argument(mut self, argument: impl Into<String>) -> Self {
-        self.arguments.push(argument.into());
+        self.launch.arguments.push(argument.into());
         self
+    }
+}
+
+/// The API key in the environment of the home. `codex app-server` does not read it from there.
+fn api_key(place: &AgentPlace) -> Option<Secret> {
+    let variable = |name: &str| place.home.env().get(name).filter(|value| !value.is_empty());
+    let has_login = place.home.path().join(".codex/auth.json").is_file();
+    let key = variable("CODEX_API_KEY").or_else(|| variable("OPENAI_API_KEY").filter(|_| !has_login));
+    key.map(Secret::new)
+}
+
+impl ProgramAgent for Codex {
+    fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    fn agent(&self) -> Agent {
+        Agent::Codex
     }
 
     fn start(
         &self,
         opening: &Opening<'_>,
+        place: &AgentPlace,
         resumed: Option<&str>,
     ) -> Result<Box<dyn Conversation>, HarnessError> {
-        let Some(place) = opening.place else {
-            return Err(HarnessError::Unsupported {
-                agent: self.title().to_owned(),
-                what: "running without a home",
-            });
-        };
-        let sandbox = &self.setup.home.isolation.sandbox;
+        let sandbox = &self.launch.setup.home.isolation.sandbox;
         let mut options = CodexOptions::new(place.working.path(), place.home.path());
         options.model = opening.model.map(str::to_owned);
         options.tools = opening.prompt.tools.iter().map(|tool| options::declaration(&tool.tool)).collect();
@@ -80,92 +91,18 @@ impl Codex {
             // The key stays in memory.
             arguments.push("--config=cli_auth_credentials_store=\"ephemeral\"".to_owned());
         }
-        arguments.extend(self.arguments.iter().cloned());
+        arguments.extend(self.launch.arguments.iter().cloned());
         let protocol = CodexProtocol::new(options);
         Ok(Box::new(ProgramConversation::start(place, arguments, protocol, &ToolBridge::default())?))
     }
-}
 
-/// The API key in the environment of the home. `codex app-server` does not read it from there.
-fn api_key(place: &AgentPlace) -> Option<Secret> {
-    let variable = |name: &str| place.home.env().get(name).filter(|value| !value.is_empty());
-    let has_login = place.home.path().join(".codex/auth.json").is_file();
-    let key = variable("CODEX_API_KEY").or_else(|| variable("OPENAI_API_KEY").filter(|_| !has_login));
-    key.map(Secret::new)
-}
-
-impl Harness for Codex {
-    fn name(&self) -> &'static str {
-        "codex"
-    }
-
-    fn title(&self) -> &'static str {
-        "Codex"
-    }
-
-    fn open(&self, opening: &Opening<'_>) -> Result<Box<dyn Conversation>, HarnessError> {
-        self.start(opening, None)
-    }
-
-    fn home(&self) -> Option<&AgentSetup> {
-        Some(&self.setup)
-    }
-
-    fn tools(&self) -> Option<&dyn PromptTools> {
-        Some(self)
-    }
-
-    fn resume(&self) -> Option<&dyn Resume> {
-        Some(self)
-    }
-
-    fn permissions(&self) -> Option<&dyn AsksPermission> {
-        Some(self)
-    }
-
-    fn interrupt(&self) -> Option<&dyn Interrupts> {
-        Some(self)
-    }
-}
-
-impl PromptTools for Codex {
     fn called_as(&self, tool: &str) -> String {
         format!("{PREFIX}{tool}")
     }
-}
 
-impl Resume for Codex {
-    fn resume(
-        &self,
-        opening: &Opening<'_>,
-        conversation: &str,
-    ) -> Result<Box<dyn Conversation>, HarnessError> {
-        self.start(opening, Some(conversation))
-    }
-}
-
-impl AsksPermission for Codex {
     fn asks_for(&self) -> &'static str {
         "all commands, also those that only read; changes of files; tools of MCP servers that do not only read"
     }
-}
-
-impl Interrupts for Codex {}
-
-impl fmt::Debug for Codex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Codex").field("program", &self.setup.program).finish_non_exhaustive()
-    }
-}
-
-/// A text member of a frame.
-fn text<'a>(frame: &'a Value, name: &str) -> Option<&'a str> {
-    frame.get(name).and_then(Value::as_str)
-}
-
-/// The same, as a text of its own; empty where there is none.
-fn owned(frame: &Value, name: &str) -> String {
-    text(frame, name).unwrap_or_default().to_owned()
 }
 
 /// A path without `.` and `..`; nothing if it is not absolute.

@@ -24,6 +24,7 @@ use crate::exit::{Exit, UsageError};
 use crate::host::{Flags, tell};
 use crate::mounting::agent;
 use crate::output::Output;
+use crate::placing::Placing;
 use crate::table::one_line;
 
 /// Ask an agent one question, with the skills you give it
@@ -75,7 +76,7 @@ pub(crate) struct Args {
     permissions: Deciding,
 
     #[command(flatten)]
-    place: Place,
+    place: Placing,
 
     #[command(flatten)]
     catalog: Flags,
@@ -83,30 +84,6 @@ pub(crate) struct Args {
     /// Print every event as JSON, one per line, and the result last
     #[arg(long)]
     json: bool,
-}
-
-/// Where the agent works, and with what.
-#[derive(Debug, clap::Args)]
-struct Place {
-    /// Work in a fresh, empty directory that is removed afterwards, instead of the current directory
-    #[arg(long)]
-    workspace: bool,
-
-    /// Work in a fresh directory with a copy of this file or directory. Can be repeated
-    #[arg(long, value_name = "PATH")]
-    copy: Vec<PathBuf>,
-
-    /// Keep out everything else that agents read: skills, instructions, commands, hooks, MCP servers, settings
-    #[arg(long)]
-    hermetic: bool,
-
-    /// A variable for the agent. Can be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
-    env: Vec<(String, String)>,
-
-    /// The agent's program, if it is not in PATH
-    #[arg(long, value_name = "PATH")]
-    program: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -119,28 +96,10 @@ enum Deciding {
     Allow,
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("use NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
-}
-
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
     let skills = args.catalog.find(output)?;
-    let metier = skills.metier();
-    let mut home = metier.home(args.agent);
-    if let Some(program) = &args.place.program {
-        home = home.program(program);
-    }
-    if args.place.workspace {
-        home = home.fresh_directory();
-    }
-    if args.place.hermetic {
-        home = home.hermetic();
-    }
-    home = args.place.copy.iter().fold(home, |home, path| home.copy(path));
-    home = args.place.env.iter().fold(home, |home, (name, value)| home.variable(name, value));
-    let harness = home.harness()?;
+    let harness = args.place.home(skills.metier(), args.agent).harness()?;
     let mounts = args.mounts(&skills, output)?;
     let rendering = args.rendering(mounts)?;
     let mut session = args.session(&skills)?;

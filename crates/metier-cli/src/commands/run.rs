@@ -1,10 +1,10 @@
 //! `metier run`: an agent in a temporary home with exactly the given skills.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 
 use metier_home::{Agent, MountedSkill, WorkingDirectory, leaks, project_files};
-use metier_host::{AgentHome, HomeBuilder, Metier};
+use metier_host::AgentHome;
 use metier_sandbox::{ProgramEnd, SupervisedProgram};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -13,6 +13,7 @@ use crate::exit::Exit;
 use crate::host::tell;
 use crate::mounting::{Given, agent, note_skipped};
 use crate::output::Output;
+use crate::placing::Placing;
 use crate::table::counted;
 
 /// Run an agent in a temporary home with exactly the skills you give it
@@ -40,77 +41,29 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with_all = ["skills", "skill", "all", "root"])]
     no_skills: bool,
 
-    /// Hide everything else that agents read: skills, instructions, commands, hooks, MCP servers and settings. If
-    /// that is not possible, the agent is not started
-    #[arg(long)]
-    hermetic: bool,
-
     #[command(flatten)]
-    place: Place,
+    place: Placing,
+
+    /// Keep the home and the new directory, and print where they are
+    #[arg(long)]
+    keep: bool,
 
     /// Pass your environment variables to the agent, except those that look like secrets
     #[arg(long)]
     host_env: bool,
-
-    /// Set a variable for the agent. Can be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
-    env: Vec<(String, String)>,
-
-    /// Program of the agent, if it is not in PATH
-    #[arg(long, value_name = "PATH")]
-    program: Option<PathBuf>,
 
     /// Arguments for the agent
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
 }
 
-/// Where the agent works.
-#[derive(Debug, clap::Args)]
-struct Place {
-    /// Work in a new, empty directory that is removed afterwards
-    #[arg(long)]
-    workspace: bool,
-
-    /// Work in a new directory with a copy of this file or directory. Can be repeated
-    #[arg(long, value_name = "PATH")]
-    copy: Vec<PathBuf>,
-
-    /// Keep the home and the new directory, and print where they are
-    #[arg(long)]
-    keep: bool,
-}
-
-fn variable(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("use NAME=VALUE")?;
-    Ok((name.to_owned(), value.to_owned()))
-}
-
-impl Args {
-    /// What the agent runs with.
-    fn home<'a>(&self, metier: &'a Metier) -> HomeBuilder<'a> {
-        let mut home = metier.home(self.agent);
-        if let Some(program) = &self.program {
-            home = home.program(program);
-        }
-        if self.place.workspace {
-            home = home.fresh_directory();
-        }
-        if self.hermetic {
-            home = home.hermetic();
-        }
-        if self.host_env {
-            home = home.host_variables();
-        }
-        home = self.place.copy.iter().fold(home, |home, path| home.copy(path));
-        self.env.iter().fold(home, |home, (name, value)| home.variable(name, value))
-    }
-}
-
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let skills = args.given.chosen.skills(output)?;
     let agent = args.agent;
-    let builder = args.home(skills.metier());
+    let mut builder = args.place.home(skills.metier(), agent);
+    if args.host_env {
+        builder = builder.host_variables();
+    }
     builder.find_program()?;
     let mounts =
         if args.no_skills { Vec::new() } else { args.given.chosen.mounts_or_none(&skills, output)? };
@@ -139,7 +92,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         output.note(format_args!("note: {left} of the agent could not be ended: another user owns it"))?;
     }
     let AgentHome { home, working, .. } = place;
-    if args.place.keep {
+    if args.keep {
         let kept = home.keep();
         output.note(format_args!("kept the home: {}", kept.display()))?;
         output.note(format_args!(

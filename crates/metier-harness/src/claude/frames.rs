@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{owned, text};
 use crate::evaluation::StopReason;
+use crate::frame::{owned, text};
 
 /// Why a turn ended, and the error that is reported instead of an answer.
 pub(super) fn ending(result: &Value) -> (StopReason, Option<String>) {
@@ -38,16 +38,4 @@ fn message(result: &Value) -> String {
     let errors = result.get("errors").and_then(Value::as_array).into_iter().flatten();
     let errors: Vec<&str> = errors.filter_map(Value::as_str).collect();
     if errors.is_empty() { owned(result, "subtype") } else { errors.join("; ") }
-}
-
-/// The text of a tool's result: a string, or the text parts of a list.
-pub(super) fn result_text(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(parts) => {
-            let texts: Vec<&str> = parts.iter().filter_map(|part| text(part, "text")).collect();
-            texts.join("\n")
-        }
-        _ => String::new(),
-    }
 }

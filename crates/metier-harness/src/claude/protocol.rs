@@ -1,25 +1,23 @@
 //! Stream-json and the control protocol: lines of Claude Code in, messages out.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::frames::{ending, result_text};
-use super::mcp::{self, McpReply};
+use super::frames::ending;
 use super::usage::ClaudeUsage;
-use super::{SERVER, owned, text};
 use crate::event::{AgentEvent, AgentEventKind};
+use crate::frame::{Streamed, messages_of, owned, result_text, text};
 use crate::harness::Answered;
 use crate::lines::AgentLine;
+use crate::mcp::{self, McpReply, SERVER};
 use crate::message::{AgentMessage, PromptToolCall, TurnEnd};
 use crate::permission::{PermissionAnswer, PermissionRequest};
 use crate::protocol::{Outbox, ProgramEnding, Protocol};
 
 /// The maximum number of requests that wait for an answer. More than that are not real.
 const WAITING: usize = 10_000;
-/// How many streamed messages are remembered, so that their text is not shown twice.
-const STREAMED: usize = 64;
 
 /// The state of a conversation with Claude Code.
 #[derive(Debug, Default)]
@@ -34,8 +32,7 @@ pub struct ClaudeProtocol {
     permissions: BTreeMap<String, Value>,
     /// Calls of the prompt's tools that wait for an answer, with the id of the MCP message.
     calls: BTreeMap<String, Value>,
-    /// Messages whose text came in pieces, and comes again as a whole.
-    streamed: VecDeque<String>,
+    streamed: Streamed,
     usage: ClaudeUsage,
 }
 
@@ -143,11 +140,8 @@ impl ClaudeProtocol {
                 return messages;
             }
         };
-        if let Some(id) = message.filter(|id| !self.streamed.iter().any(|known| known == id)) {
-            self.streamed.push_back(id.to_owned());
-            if self.streamed.len() > STREAMED {
-                self.streamed.pop_front();
-            }
+        if let Some(id) = message {
+            self.streamed.add(id);
         }
         vec![event_of(raw, piece)]
     }
@@ -155,7 +149,7 @@ impl ClaudeProtocol {
     fn assistant(&mut self, raw: &Arc<Value>) -> Vec<AgentMessage> {
         let message = raw.get("message").unwrap_or(&Value::Null);
         let id = text(message, "id").unwrap_or_default();
-        let is_streamed = self.streamed.iter().any(|known| known == id);
+        let is_streamed = self.streamed.has(id);
         let blocks = message.get("content").and_then(Value::as_array).into_iter().flatten();
         let mut messages: Vec<AgentMessage> = blocks
             .map(|block| match text(block, "type") {
@@ -211,18 +205,7 @@ impl Protocol for ClaudeProtocol {
     }
 
     fn receive(&mut self, line: &AgentLine, out: &mut Outbox) -> Vec<AgentMessage> {
-        match line {
-            AgentLine::Whole(text) => match serde_json::from_str(text) {
-                Ok(frame @ Value::Object(_)) => self.frame(frame, out),
-                // Programs that it starts can write to the same output.
-                _ => vec![AgentMessage::Event(AgentEvent::notice(text.clone()))],
-            },
-            AgentLine::Cut { head, bytes } => {
-                let head: String = head.chars().take(200).collect();
-                let notice = format!("a line of {bytes} bytes was skipped; it began with {head}");
-                vec![AgentMessage::Event(AgentEvent::notice(notice))]
-            }
-        }
+        messages_of(line, |frame| self.frame(frame, out))
     }
 
     fn is_recognised(&self) -> bool {
@@ -307,7 +290,7 @@ fn tool_results(raw: &Arc<Value>) -> Vec<AgentMessage> {
         .map(|block| {
             let kind = AgentEventKind::ToolResult {
                 id: owned(block, "tool_use_id"),
-                text: result_text(block.get("content").unwrap_or(&Value::Null)),
+                text: result_text(block.get("content")),
                 is_error: block.get("is_error") == Some(&Value::Bool(true)),
             };
             event_of(raw, kind)

@@ -6,7 +6,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::command::{files_read, script_of};
-use super::{PREFIX, owned, patch, text};
+use super::{PREFIX, patch};
+use crate::frame::{owned, text};
 use crate::message::{AgentMessage, PromptToolCall, ToolAnswered};
 use crate::permission::{PermissionAnswer, PermissionRequest};
 use crate::protocol::Outbox;

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::command::script_of;
-use super::{owned, patch, text};
+use super::patch;
 use crate::event::AgentEventKind;
+use crate::frame::{owned, result_text, text};
 
 /// The tool call that an item is, by the name that rules use.
 pub(super) fn call(item: &Value) -> Option<AgentEventKind> {
@@ -34,9 +35,9 @@ pub(super) fn result(item: &Value) -> Option<AgentEventKind> {
         "commandExecution" => owned(item, "aggregatedOutput"),
         "mcpToolCall" => match item.get("error").filter(|error| !error.is_null()) {
             Some(error) => owned(error, "message"),
-            None => texts(item.pointer("/result/content")),
+            None => result_text(item.pointer("/result/content")),
         },
-        "dynamicToolCall" => texts(item.get("contentItems")),
+        "dynamicToolCall" => result_text(item.get("contentItems")),
         "fileChange" | "collabAgentToolCall" | "webSearch" | "imageView" => String::new(),
         _ => return None,
     };
@@ -45,11 +46,4 @@ pub(super) fn result(item: &Value) -> Option<AgentEventKind> {
         || item.pointer("/result/isError") == Some(&Value::Bool(true));
     let text = if said.is_empty() && status != "completed" { status.to_owned() } else { said };
     Some(AgentEventKind::ToolResult { id: owned(item, "id"), text, is_error })
-}
-
-/// The texts in a list of parts.
-fn texts(parts: Option<&Value>) -> String {
-    let parts = parts.and_then(Value::as_array).into_iter().flatten();
-    let texts: Vec<&str> = parts.filter_map(|part| text(part, "text")).collect();
-    texts.join("\n")
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::text;
+use crate::frame::text;
 
 /// The arguments of `apply_patch` for the changes in an item.
 pub(super) fn arguments(item: &Value) -> Value {

@@ -1,6 +1,6 @@
 //! The JSON messages of `codex app-server`: lines of Codex in, messages out.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -8,18 +8,17 @@ use serde_json::{Value, json};
 use super::approvals::Approvals;
 use super::items;
 use super::options::CodexOptions;
+use super::patch;
 use super::requests::{Answer, Asked, Requests};
 use super::usage::CodexUsage;
-use super::{owned, patch, text};
 use crate::evaluation::StopReason;
 use crate::event::{AgentEvent, AgentEventKind};
+use crate::frame::{Streamed, messages_of, owned, text};
 use crate::harness::Answered;
 use crate::lines::AgentLine;
 use crate::message::{AgentMessage, TurnEnd};
 use crate::protocol::{Outbox, Protocol};
 
-/// How many streamed messages are remembered, so that their text is not shown twice.
-const STREAMED: usize = 64;
 /// The maximum number of changes of files and of subagents that are remembered.
 const KNOWN: usize = 10_000;
 
@@ -41,8 +40,7 @@ pub struct CodexProtocol {
     changes: BTreeMap<String, Value>,
     /// Threads of subagents, with the calls that started them.
     subagents: BTreeMap<String, String>,
-    /// Messages whose text came in pieces, and comes again as a whole.
-    streamed: VecDeque<String>,
+    streamed: Streamed,
     /// The last message of the turn.
     said: String,
 }
@@ -62,7 +60,7 @@ impl CodexProtocol {
             is_interrupted: false,
             changes: BTreeMap::new(),
             subagents: BTreeMap::new(),
-            streamed: VecDeque::new(),
+            streamed: Streamed::default(),
             said: String::new(),
         }
     }
@@ -186,7 +184,7 @@ impl CodexProtocol {
             "item/started" => return vec![self.item_started(raw)],
             "item/completed" => return vec![self.item_completed(raw, is_own)],
             "item/agentMessage/delta" => {
-                self.remember_streamed(text(params, "itemId").unwrap_or_default());
+                self.streamed.add(text(params, "itemId").unwrap_or_default());
                 return vec![self.event(raw, AgentEventKind::Text { text: owned(params, "delta") })];
             }
             "item/reasoning/textDelta" | "item/reasoning/summaryTextDelta" => {
@@ -254,7 +252,7 @@ impl CodexProtocol {
                 if is_own && (!is_comment || self.said.is_empty()) {
                     self.said.clone_from(&said);
                 }
-                let is_streamed = self.streamed.iter().any(|known| known == id);
+                let is_streamed = self.streamed.has(id);
                 if !is_streamed && !said.is_empty() {
                     return self.event(raw, AgentEventKind::Text { text: said });
                 }
@@ -262,15 +260,6 @@ impl CodexProtocol {
             _ => {}
         }
         self.event(raw, items::result(item).unwrap_or(AgentEventKind::Other))
-    }
-
-    fn remember_streamed(&mut self, id: &str) {
-        if !self.streamed.iter().any(|known| known == id) {
-            self.streamed.push_back(id.to_owned());
-            if self.streamed.len() > STREAMED {
-                self.streamed.pop_front();
-            }
-        }
     }
 
     fn remember_subagents(&mut self, item: &Value) {
@@ -324,17 +313,7 @@ impl Protocol for CodexProtocol {
     }
 
     fn receive(&mut self, line: &AgentLine, out: &mut Outbox) -> Vec<AgentMessage> {
-        match line {
-            AgentLine::Whole(text) => match serde_json::from_str(text) {
-                Ok(frame @ Value::Object(_)) => self.frame(frame, out),
-                _ => vec![AgentMessage::Event(AgentEvent::notice(text.clone()))],
-            },
-            AgentLine::Cut { head, bytes } => {
-                let head: String = head.chars().take(200).collect();
-                let notice = format!("a line of {bytes} bytes was skipped; it began with {head}");
-                vec![AgentMessage::Event(AgentEvent::notice(notice))]
-            }
-        }
+        messages_of(line, |frame| self.frame(frame, out))
     }
 
     fn is_recognised(&self) -> bool {

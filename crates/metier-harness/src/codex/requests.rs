@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::text;
+use crate::frame::text;
 use crate::protocol::Outbox;
 
 /// The code of the error of an overloaded server.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::text;
+use crate::frame::text;
 use crate::usage::{TokenUsage, UsageSoFar};
 
 /// The maximum number of threads (the conversation and its subagents) whose usage is counted.

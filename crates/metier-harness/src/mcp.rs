@@ -1,16 +1,19 @@
-//! The MCP server with the prompt's tools, as Claude Code talks to it: messages over the control protocol.
+//! The MCP server with the prompt's tools: what it answers, however its messages arrive.
 
 use metier_prompt::Tool;
 use serde_json::{Value, json};
 
-use super::{SERVER, text};
+use crate::frame::text;
 use crate::message::ToolAnswered;
+
+/// The name of the server.
+pub(crate) const SERVER: &str = "metier";
 
 /// The revision that is answered where the client asks for none.
 const REVISION: &str = "2025-06-18";
 
 /// What is done with a message of the client.
-pub(super) enum McpReply {
+pub(crate) enum McpReply {
     /// It is answered with this.
     Now(Value),
     /// A tool is called; the answer comes later.
@@ -27,12 +30,12 @@ pub(super) enum McpReply {
 }
 
 /// A tool as MCP declares it.
-pub(super) fn declaration(tool: &Tool) -> Value {
+pub(crate) fn declaration(tool: &Tool) -> Value {
     json!({ "name": tool.name(), "description": tool.description(), "inputSchema": tool.parameters() })
 }
 
 /// Handles a message of the client.
-pub(super) fn handle(message: &Value, tools: &[Value]) -> McpReply {
+pub(crate) fn handle(message: &Value, tools: &[Value]) -> McpReply {
     let id = message.get("id").cloned();
     let result = |result: Value| {
         let mut reply = json!({ "jsonrpc": "2.0", "result": result });
@@ -67,7 +70,7 @@ pub(super) fn handle(message: &Value, tools: &[Value]) -> McpReply {
 }
 
 /// The answer to a call.
-pub(super) fn answer(id: &Value, result: &ToolAnswered) -> Value {
+pub(crate) fn answer(id: &Value, result: &ToolAnswered) -> Value {
     json!({
         "jsonrpc": "2.0",
         "id": id,
