@@ -116,6 +116,7 @@ fn of_host(error: &HostError, output: &mut Output) -> Exit {
         | HostError::NoWorkingDirectory
         | HostError::NoCache { .. }
         | HostError::TrustsAll
+        | HostError::NoAgentSandbox { .. }
         | HostError::NotAFolder { .. }
         | HostError::Policy(_)
         | HostError::NoJournalDirectory { .. }

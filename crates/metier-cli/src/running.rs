@@ -142,7 +142,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "use a number of seconds that is greater than 0".into())
 }
 
-fn size(text: &str) -> Result<u64, String> {
+pub(crate) fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 0,

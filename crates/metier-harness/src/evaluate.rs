@@ -1,6 +1,7 @@
 //! Runs a prompt on an agent: what the caller chooses, and the result in the type that was asked for.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use metier_journal::{EvaluationEnd, EvaluationStart};
@@ -23,7 +24,13 @@ use crate::run::{Answer, Run};
 const SILENCE: Duration = Duration::from_mins(10);
 
 /// A prompt that is to run on an agent: see [`evaluate`].
-pub struct EvaluationBuilder<'a> {
+pub struct EvaluationBuilder<'a, Output = String> {
+    options: EvaluationOptions<'a>,
+    output: PhantomData<fn() -> Output>,
+}
+
+/// What the caller chose, whatever the type of the answer.
+pub(crate) struct EvaluationOptions<'a> {
     pub(crate) harness: &'a dyn Harness,
     pub(crate) rendering: Rendering,
     pub(crate) model: Option<String>,
@@ -35,8 +42,8 @@ pub struct EvaluationBuilder<'a> {
     pub(crate) permissions: Box<dyn PermissionHandler + 'a>,
 }
 
-/// A prompt that is to run on an agent. Choose options, then call [`run`](EvaluationBuilder::run) or
-/// [`run_typed`](EvaluationBuilder::run_typed).
+/// A prompt that is to run on an agent. Choose options, then call [`run`](EvaluationBuilder::run). The answer has the
+/// type of the prompt.
 ///
 /// ```no_run
 /// # fn example(claude: &dyn metier_harness::Harness, session: &mut metier_session::Session) -> Result<(), Box<dyn std::error::Error>> {
@@ -49,19 +56,25 @@ pub struct EvaluationBuilder<'a> {
 ///     issues: Vec<String>,
 /// }
 ///
-/// let prompt = Prompt::builder("docs", "review").section(Section::new("task", "Task").body("Review src/.")).build()?;
+/// let prompt = Prompt::builder("docs", "review")
+///     .section(Section::new("task", "Task").body("Review src/."))
+///     .output::<Review>()
+///     .build()?;
 /// let answer = evaluate(claude, prompt.rendering())
 ///     .deadline(std::time::Duration::from_secs(300))
 ///     .on_event(|event| println!("{event:?}"))
-///     .run_typed::<Review>(session)?;
+///     .run(session)?;
 /// println!("{}: {} issues", answer.output.verdict, answer.output.issues.len());
 /// # Ok(())
 /// # }
 /// ```
-pub fn evaluate(harness: &dyn Harness, rendering: Rendering) -> EvaluationBuilder<'_> {
-    EvaluationBuilder {
+pub fn evaluate<Output>(
+    harness: &dyn Harness,
+    rendering: Rendering<Output>,
+) -> EvaluationBuilder<'_, Output> {
+    let options = EvaluationOptions {
         harness,
-        rendering,
+        rendering: rendering.untyped(),
         model: None,
         deadline: None,
         silence: SILENCE,
@@ -69,86 +82,99 @@ pub fn evaluate(harness: &dyn Harness, rendering: Rendering) -> EvaluationBuilde
         resumed: None,
         handler: Box::new(|_| {}),
         permissions: Box::new(Permissions::deny()),
-    }
+    };
+    EvaluationBuilder { options, output: PhantomData }
 }
 
-impl<'a> EvaluationBuilder<'a> {
+impl<'a, Output> EvaluationBuilder<'a, Output> {
     /// Asks for this model; without it, the agent chooses.
     #[must_use]
-    pub fn model(self, model: impl Into<String>) -> Self {
-        Self { model: Some(model.into()), ..self }
+    pub fn model(mut self, model: impl Into<String>) -> Self {
+        self.options.model = Some(model.into());
+        self
     }
 
     /// The time that the whole evaluation may take. The deadline of the session's budget applies as well.
     #[must_use]
-    pub fn deadline(self, deadline: Duration) -> Self {
-        Self { deadline: Some(deadline), ..self }
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.options.deadline = Some(deadline);
+        self
     }
 
     /// The time after which an agent that sends nothing is considered to hang: 10 minutes by default.
     #[must_use]
-    pub fn silence(self, silence: Duration) -> Self {
-        Self { silence, ..self }
+    pub fn silence(mut self, silence: Duration) -> Self {
+        self.options.silence = silence;
+        self
     }
 
     /// Ends the evaluation from another thread, for example at Ctrl-C.
     #[must_use]
-    pub fn cancel(self, cancel: Cancel) -> Self {
-        Self { cancel, ..self }
+    pub fn cancel(mut self, cancel: Cancel) -> Self {
+        self.options.cancel = cancel;
+        self
     }
 
     /// Continues a conversation of the agent, by the [`session_id`](Evaluation::session_id) of an earlier
     /// evaluation. The agent must still have it: in the same home, for agents that keep conversations there.
     #[must_use]
-    pub fn resume(self, conversation: impl Into<String>) -> Self {
-        Self { resumed: Some(conversation.into()), ..self }
+    pub fn resume(mut self, conversation: impl Into<String>) -> Self {
+        self.options.resumed = Some(conversation.into());
+        self
     }
 
     /// Calls a function with every event, while the agent works. The agent waits when it takes long.
     #[must_use]
-    pub fn on_event(self, handler: impl FnMut(&AgentEvent) + 'a) -> Self {
-        Self { handler: Box::new(handler), ..self }
+    pub fn on_event(mut self, handler: impl FnMut(&AgentEvent) + 'a) -> Self {
+        self.options.handler = Box::new(handler);
+        self
     }
 
     /// Who answers permission requests that the policy leaves open; by default they are denied.
     #[must_use]
-    pub fn permissions(self, permissions: impl PermissionHandler + 'a) -> Self {
-        Self { permissions: Box::new(permissions), ..self }
+    pub fn permissions(mut self, permissions: impl PermissionHandler + 'a) -> Self {
+        self.options.permissions = Box::new(permissions);
+        self
     }
 
-    /// Runs the prompt; the answer is text.
-    pub fn run(self, session: &mut Session) -> Result<Evaluation, HarnessError> {
-        Ok(self.run_as(session, None)?.evaluation)
-    }
-
-    /// Runs the prompt; the answer is read into a type. The agent is shown the type's JSON schema. If its answer does
-    /// not match, it is asked once to repair it.
-    pub fn run_typed<T: DeserializeOwned + JsonSchema>(
-        self,
-        session: &mut Session,
-    ) -> Result<Evaluation<T>, HarnessError> {
-        let output = OutputType::of::<T>();
-        let Answer { evaluation, value } = self.run_as(session, Some(&output))?;
-        let spent = evaluation.used();
+    /// Runs the prompt. The answer is read into the type of the prompt; for `String` it is the text itself. An agent that
+    /// is asked for another type is shown its JSON schema, and is asked once to repair an answer that does not match.
+    pub fn run(self, session: &mut Session) -> Result<Evaluation<Output>, HarnessError>
+    where
+        Output: DeserializeOwned + JsonSchema + 'static,
+    {
+        let output = OutputType::of::<Output>();
+        let Answer { evaluation, value } = self.options.run(session, output.as_ref())?;
+        let value = value.unwrap_or_else(|| Value::String(evaluation.text.clone()));
         // It was checked, so this reads it a second time.
-        match T::deserialize(value.unwrap_or_default()) {
+        match Output::deserialize(value) {
             Ok(value) => Ok(evaluation.with_output(value)),
             Err(error) => {
-                let (reason, text) = (error.to_string(), evaluation.text);
-                Err(HarnessError::Output { reason, text, spent: Box::new(spent) })
+                let spent = Box::new(evaluation.used());
+                Err(HarnessError::Output { reason: error.to_string(), text: evaluation.text, spent })
             }
         }
+    }
+
+    /// Runs the prompt; the answer is read into this type instead of the prompt's.
+    pub fn run_typed<T>(self, session: &mut Session) -> Result<Evaluation<T>, HarnessError>
+    where
+        T: DeserializeOwned + JsonSchema + 'static,
+    {
+        EvaluationBuilder { options: self.options, output: PhantomData }.run(session)
     }
 
     /// Runs the prompt; the answer is JSON that matches a schema. Of the schema, `type`, `enum`, `required`,
     /// `properties`, `additionalProperties: false` and `items` are checked.
     pub fn run_json(self, schema: Value, session: &mut Session) -> Result<Evaluation<Value>, HarnessError> {
         let output = OutputType::json(schema);
-        let Answer { evaluation, value } = self.run_as(session, Some(&output))?;
+        let Answer { evaluation, value } = self.options.run(session, Some(&output))?;
         Ok(evaluation.with_output(value.unwrap_or_default()))
     }
+}
 
-    fn run_as(self, session: &mut Session, output: Option<&OutputType>) -> Result<Answer, HarnessError> {
+impl EvaluationOptions<'_> {
+    fn run(self, session: &mut Session, output: Option<&OutputType>) -> Result<Answer, HarnessError> {
         let installs = self.harness.home().is_some_and(|setup| setup.home.isolation.install_skills);
         let rendering = self.rendering.clone().install_skills(installs);
         if self.resumed.is_some() && self.harness.resume().is_none() {
@@ -173,11 +199,11 @@ impl<'a> EvaluationBuilder<'a> {
     }
 }
 
-impl fmt::Debug for EvaluationBuilder<'_> {
+impl<Output> fmt::Debug for EvaluationBuilder<'_, Output> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EvaluationBuilder")
-            .field("harness", &self.harness.name())
-            .field("prompt", self.rendering.prompt())
+            .field("harness", &self.options.harness.name())
+            .field("prompt", self.options.rendering.prompt())
             .finish_non_exhaustive()
     }
 }

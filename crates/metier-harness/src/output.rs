@@ -1,5 +1,6 @@
 //! Typed answers: the schema for the agent, the check of its answer, and the one request to repair it.
 
+use std::any::TypeId;
 use std::fmt;
 
 use metier_prompt::Tool;
@@ -23,12 +24,16 @@ impl fmt::Debug for OutputType {
 }
 
 impl OutputType {
-    /// What can be read into a type. Members that the type does not have are not allowed.
-    pub(crate) fn of<T: DeserializeOwned + JsonSchema>() -> Self {
+    /// What can be read into a type. Members that the type does not have are not allowed. `None` for text, which is any
+    /// answer as it is.
+    pub(crate) fn of<T: DeserializeOwned + JsonSchema + 'static>() -> Option<Self> {
+        if TypeId::of::<T>() == TypeId::of::<String>() {
+            return None;
+        }
         // Tools and answers are read from a model in the same way, so they have the same schemas.
         let schema = Tool::declared::<T>("answer", "").parameters().clone();
         let check = |value: &Value| T::deserialize(value).map(drop).map_err(|error| error.to_string());
-        Self { schema, check: Box::new(check) }
+        Some(Self { schema, check: Box::new(check) })
     }
 
     /// Any JSON value; the schema is only shown to the agent, and its `type` and `required` are checked.
@@ -159,7 +164,8 @@ mod tests {
 
     #[test]
     fn a_typed_answer_is_the_text_or_its_only_code_block() {
-        let review = OutputType::of::<Review>();
+        assert!(OutputType::of::<String>().is_none());
+        let review = OutputType::of::<Review>().unwrap();
         let good = r#"{"verdict":"fine","issues":[1]}"#;
         assert!(review.parse(good).is_ok());
         assert!(review.parse(&format!("Here it is:\n```json\n{good}\n```\n")).is_ok());

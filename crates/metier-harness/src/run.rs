@@ -4,22 +4,20 @@ use std::collections::HashMap;
 use std::path::{Component, PathBuf};
 use std::time::Duration;
 
-use metier_home::{InstalledPrompt, install_prompt};
-use metier_journal::PromptSkills;
-use metier_prompt::{RenderedPrompt, SkillKind};
+use metier_prompt::RenderedPrompt;
 use metier_sandbox::Cancel;
 use metier_session::{AgentSkill, Session, Turn};
 use serde_json::Value;
 
 use crate::error::HarnessError;
-use crate::evaluate::EvaluationBuilder;
+use crate::evaluate::EvaluationOptions;
 use crate::evaluation::{Evaluation, LoadedSkill, StopReason, Walls};
 use crate::event::{AgentEvent, AgentEventKind};
 use crate::harness::{Answered, Conversation, Opening};
 use crate::message::{AgentMessage, PromptToolCall, ToolAnswered, TurnEnd};
 use crate::output::OutputType;
 use crate::permission::{PermissionAnswer, PermissionRequest};
-use crate::setup::AgentPlace;
+use crate::setup::{AgentPlace, agent_skills};
 use crate::stopwatch::Stopwatch;
 use crate::usage::UsageSoFar;
 
@@ -46,7 +44,7 @@ pub(crate) struct Facts {
 
 /// An evaluation.
 pub(crate) struct Run<'a> {
-    pub(crate) options: EvaluationBuilder<'a>,
+    pub(crate) options: EvaluationOptions<'a>,
     pub(crate) id: String,
     pub(crate) watch: Stopwatch,
     pub(crate) facts: Facts,
@@ -103,7 +101,7 @@ impl Mounted {
 }
 
 impl<'a> Run<'a> {
-    pub(crate) fn new(options: EvaluationBuilder<'a>, id: String) -> Self {
+    pub(crate) fn new(options: EvaluationOptions<'a>, id: String) -> Self {
         Self {
             options,
             id,
@@ -148,10 +146,13 @@ impl<'a> Run<'a> {
         for warning in &rendered.warnings {
             self.emit(&AgentEvent::notice(&warning.message));
         }
-        let mut place = harness.home().map(crate::setup::AgentSetup::make).transpose()?;
-        let mut mounted = match (&mut place, harness.home()) {
-            (Some(place), Some(setup)) => self.install(turn.session(), &rendered, place, &setup.mount)?,
-            _ => Mounted::default(),
+        if !rendered.workspace.mounts.is_empty() && harness.home().is_none() {
+            return Err(HarnessError::Unsupported { agent: self.agent(), what: "files in a workspace" });
+        }
+        let mut place = harness.home().map(|setup| setup.make(&rendered.workspace)).transpose()?;
+        let mut mounted = match &mut place {
+            Some(place) => self.install(turn.session(), &rendered, place)?,
+            None => Mounted::default(),
         };
         let opening = Opening {
             prompt: &rendered,
@@ -180,25 +181,12 @@ impl<'a> Run<'a> {
         session: &mut Session,
         rendered: &RenderedPrompt,
         place: &mut AgentPlace,
-        options: &metier_home::MountOptions,
     ) -> Result<Mounted, HarnessError> {
-        let installed = install_prompt(rendered, &mut place.home, &place.working, options)?;
+        let installed = place.install(session, self.options.rendering.prompt(), rendered)?;
         for warning in place.home.warnings() {
             self.emit(&AgentEvent::notice(warning.to_string()));
         }
-        let skills: Vec<AgentSkill> = installed
-            .skills
-            .iter()
-            .map(|skill| {
-                let skill = &skill.mounted;
-                AgentSkill::new(&skill.name, &skill.path, skill.tree_digest)
-            })
-            .collect();
-        if !skills.is_empty() {
-            let prompt = self.options.rendering.prompt();
-            let origin = [prompt.namespace(), prompt.key()];
-            session.prompt_skills_installed(&skills, prompt_skills(origin, &installed))?;
-        }
+        let skills = agent_skills(installed.skills.iter().map(|skill| &skill.mounted));
         Ok(Mounted { skills, ..Mounted::default() })
     }
 
@@ -489,18 +477,6 @@ impl<'a> Run<'a> {
             }
             _ => Ok(()),
         };
-    }
-}
-
-fn prompt_skills([namespace, key]: [&str; 2], installed: &InstalledPrompt) -> PromptSkills {
-    PromptSkills {
-        prompt_ns: namespace.to_owned(),
-        prompt_key: key.to_owned(),
-        inline: installed.names(SkillKind::Inline),
-        referenced: installed.names(SkillKind::Referenced),
-        attached: installed.names(SkillKind::Attached),
-        discovered: installed.names(SkillKind::Discovered),
-        skills_dir: installed.directory.display().to_string(),
     }
 }
 

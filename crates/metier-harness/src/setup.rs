@@ -5,10 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use metier_home::{
-    Agent, Enclosure, Home, HomeError, HomeOptions, HostMount, HostVariables, MountOptions, WorkingDirectory,
-    Workspace,
+    Agent, Enclosure, Home, HomeError, HomeOptions, HostVariables, InstalledPrompt, MountOptions,
+    MountedSkill, WorkingDirectory, Workspace, install_prompt,
 };
+use metier_journal::PromptSkills;
+use metier_prompt::{HostMount, Prompt, RenderedPrompt, SkillKind, SkillMount, WorkspaceFiles};
 use metier_sandbox::{CoveredPath, Local, Program, ProgramPipes, SandboxError, SupervisedProgram};
+use metier_session::{AgentSkill, Session};
 
 use crate::error::HarnessError;
 
@@ -78,13 +81,22 @@ impl AgentSetup {
             .ok_or_else(missing)
     }
 
-    /// Makes a home without skills, and a working directory.
-    pub fn make(&self) -> Result<AgentPlace, HarnessError> {
+    /// Makes a home without skills, and a working directory with these files in addition to those of the setup. They
+    /// are not copied into a directory that was named: that is an error.
+    pub fn make(&self, files: &WorkspaceFiles) -> Result<AgentPlace, HarnessError> {
         let program = self.find_program()?;
         let base = &self.home.base;
-        let workspace = match &self.working {
-            Some(_) => None,
-            None => Some(Workspace::new(base, &self.copies, &self.allowed_roots)?),
+        let workspace = match (&self.working, files.mounts.first()) {
+            (None, _) => {
+                let copies = [&self.copies[..], &files.mounts].concat();
+                let roots = [&self.allowed_roots[..], &files.allowed_roots].concat();
+                Some(Workspace::new(base, &copies, &roots)?)
+            }
+            (Some(_), None) => None,
+            (Some(path), Some(mount)) => {
+                let (path, mount) = (path.clone(), mount.target().display().to_string());
+                return Err(HomeError::NoWorkspace { path, mount }.into());
+            }
         };
         let working = WorkingDirectory::choose(self.working.clone(), workspace, base)?;
         let enclosure = self
@@ -98,8 +110,8 @@ impl AgentSetup {
             options.hidden.clone_from(&enclosure.hidden);
         }
         let home = Home::new(self.agent, &self.host, &options)?;
-        let (leading, executor) = (self.leading.clone(), self.executor.clone());
-        Ok(AgentPlace { home, working, agent: self.agent, program, leading, enclosure, executor })
+        let (leading, executor, mount) = (self.leading.clone(), self.executor.clone(), self.mount.clone());
+        Ok(AgentPlace { home, working, agent: self.agent, program, leading, enclosure, executor, mount })
     }
 }
 
@@ -117,6 +129,7 @@ pub struct AgentPlace {
     leading: Vec<OsString>,
     enclosure: Option<Enclosure>,
     executor: Local,
+    mount: MountOptions,
 }
 
 impl AgentPlace {
@@ -130,22 +143,69 @@ impl AgentPlace {
         self.enclosure.is_some()
     }
 
+    /// Installs the skills of a rendered prompt, and records which with their digests.
+    pub fn install(
+        &mut self,
+        session: &mut Session,
+        prompt: &Prompt,
+        rendered: &RenderedPrompt,
+    ) -> Result<InstalledPrompt, HarnessError> {
+        let installed = install_prompt(rendered, &mut self.home, &self.working, &self.mount)?;
+        let skills = agent_skills(installed.skills.iter().map(|skill| &skill.mounted));
+        if !skills.is_empty() {
+            session.prompt_skills_installed(&skills, prompt_skills(prompt, &installed))?;
+        }
+        Ok(installed)
+    }
+
+    /// Adds one skill, also while the agent is running, and records it. Agents that watch their directory for skills
+    /// find it.
+    pub fn inject(&self, session: &mut Session, skill: &SkillMount) -> Result<MountedSkill, HarnessError> {
+        let mounted = self.home.inject(skill, &self.mount)?;
+        session.skills_mounted(&agent_skills([&mounted]), &self.home.skills_directory())?;
+        Ok(mounted)
+    }
+
+    /// Starts the agent with the standard streams of this process, as a person would. If it keeps out what else agents
+    /// read, the arguments for that come before the given ones.
+    pub fn run(
+        &self,
+        arguments: impl IntoIterator<Item = impl Into<OsString>>,
+    ) -> Result<SupervisedProgram, HarnessError> {
+        let own = if self.is_hermetic() { self.home.hermetic_arguments() } else { &[] };
+        let arguments = own.iter().map(OsString::from).chain(arguments.into_iter().map(Into::into));
+        let running = self.executor.start(&self.program(arguments));
+        let running = running.map_err(|error| self.refusal(error))?;
+        self.lend_to(&running)?;
+        Ok(running)
+    }
+
     /// Starts the agent with its standard streams as pipes.
     pub fn start(
         &self,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Result<(SupervisedProgram, ProgramPipes), HarnessError> {
+        let what = self.program(arguments.into_iter().map(Into::into));
+        let (running, pipes) = self.executor.start_piped(&what).map_err(|error| self.refusal(error))?;
+        self.lend_to(&running)?;
+        Ok((running, pipes))
+    }
+
+    /// The agent, with what it gets and what it does not see.
+    fn program(&self, arguments: impl IntoIterator<Item = OsString>) -> Program {
         let mut what = Program::new(&self.program, self.working.path());
-        what.arguments = self.leading.iter().cloned().chain(arguments.into_iter().map(Into::into)).collect();
+        what.arguments = self.leading.iter().cloned().chain(arguments).collect();
         what.environment = self.home.env().iter().map(|(name, value)| (name.into(), value.into())).collect();
         what.covered = self
             .enclosure
             .as_ref()
             .map(|enclosure| enclosure.covered.iter().map(|path| cover(path)).collect());
-        let (running, pipes) = self.executor.start_piped(&what).map_err(|error| self.refusal(error))?;
+        what
+    }
+
+    fn lend_to(&self, running: &SupervisedProgram) -> Result<(), HarnessError> {
         self.home.lend_to(running.id())?;
-        self.working.lend_to(running.id())?;
-        Ok((running, pipes))
+        Ok(self.working.lend_to(running.id())?)
     }
 
     fn refusal(&self, error: SandboxError) -> HarnessError {
@@ -168,6 +228,24 @@ impl AgentPlace {
             }
             other => other.into(),
         }
+    }
+}
+
+/// Mounted skills, as a session records them.
+pub(crate) fn agent_skills<'a>(mounted: impl IntoIterator<Item = &'a MountedSkill>) -> Vec<AgentSkill> {
+    let skill = |skill: &MountedSkill| AgentSkill::new(&skill.name, &skill.path, skill.tree_digest);
+    mounted.into_iter().map(skill).collect()
+}
+
+fn prompt_skills(prompt: &Prompt, installed: &InstalledPrompt) -> PromptSkills {
+    PromptSkills {
+        prompt_ns: prompt.namespace().to_owned(),
+        prompt_key: prompt.key().to_owned(),
+        inline: installed.names(SkillKind::Inline),
+        referenced: installed.names(SkillKind::Referenced),
+        attached: installed.names(SkillKind::Attached),
+        discovered: installed.names(SkillKind::Discovered),
+        skills_dir: installed.directory.display().to_string(),
     }
 }
 

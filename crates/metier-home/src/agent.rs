@@ -163,6 +163,11 @@ impl Agent {
         self.facts().skills
     }
 
+    /// Whether its commands run in a sandbox of its own that the home configures.
+    pub const fn has_sandbox(self) -> bool {
+        matches!(self, Self::ClaudeCode)
+    }
+
     /// The agent with a name, in any of the spellings in use.
     ///
     /// ```

@@ -155,12 +155,12 @@ pub enum HomeError {
         /// Why not.
         reason: String,
     },
-    /// Skills are to be mounted in a directory that is not a temporary workspace.
-    #[error("skills cannot be mounted as `{mount}` in {}: it is not a temporary workspace", path.display())]
+    /// Skills or files are to be copied into a directory that is not a temporary workspace.
+    #[error("nothing can be mounted as `{mount}` in {}: it is not a temporary workspace", path.display())]
     NoWorkspace {
         /// The working directory.
         path: PathBuf,
-        /// Where the skills would be, in it.
+        /// Where it would be, in the directory.
         mount: String,
     },
     /// The skill is valid, but the agent would ignore it.
@@ -240,7 +240,7 @@ impl Coded for HomeError {
     fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::NoWorkspace { .. } => {
-                "run the agent in a fresh workspace, or remove the section's mount path"
+                "run the agent in a fresh workspace, or remove what the section mounts"
             }
             Self::NotFound { .. } => "name a directory with a SKILL.md, or the SKILL.md itself",
             Self::Name { .. } => "mount it under another name",

@@ -30,4 +30,4 @@ pub use leaks::{Enclosure, Leak, leaks};
 pub use link::{LinkedSkill, link_skill, unlink_skill};
 pub use mount::{MountOptions, MountedSkill, Rename, add_skills, mount_skills};
 pub use project::{ProjectFile, ProjectFileKind, project_files};
-pub use workspace::{HostMount, WorkingDirectory, Workspace};
+pub use workspace::{WorkingDirectory, Workspace};

@@ -6,41 +6,11 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Component, Path, PathBuf};
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
+use metier_prompt::HostMount;
 use metier_sandbox::Owner;
 
 use crate::error::HomeError;
 use crate::staging;
-
-/// A file or directory of the host that is copied into a workspace.
-#[derive(Debug, Clone)]
-pub struct HostMount {
-    /// Its path on the host.
-    pub host_path: PathBuf,
-    /// Its path in the workspace; the last part of the host's path by default.
-    pub mount_path: Option<PathBuf>,
-    /// If not empty, only paths that match one of these globs are copied. They are matched against the path below `host_path`.
-    pub include: Vec<String>,
-    /// Paths that match one of these globs are not copied.
-    pub exclude: Vec<String>,
-    /// The maximum size, in bytes.
-    pub max_bytes: Option<u64>,
-    /// Whether symlinks are followed, if they lead to paths below the allowed roots.
-    pub follow_symlinks: bool,
-}
-
-impl HostMount {
-    /// All files, without following symlinks.
-    pub fn new(host_path: impl Into<PathBuf>) -> Self {
-        Self {
-            host_path: host_path.into(),
-            mount_path: None,
-            include: Vec::new(),
-            exclude: Vec::new(),
-            max_bytes: None,
-            follow_symlinks: false,
-        }
-    }
-}
 
 /// A temporary working directory. Dropping this value removes it.
 #[derive(Debug)]
@@ -156,10 +126,7 @@ struct Copying<'a> {
 
 impl<'a> Copying<'a> {
     fn new(mount: &'a HostMount, roots: &'a [PathBuf], workspace: &Path) -> Result<Self, HomeError> {
-        let shown = mount
-            .mount_path
-            .clone()
-            .unwrap_or_else(|| mount.host_path.file_name().unwrap_or_default().into());
+        let shown = mount.target().to_owned();
         let wrong = |reason: &str| HomeError::Workspace {
             path: mount.host_path.clone(),
             mount: shown.display().to_string(),

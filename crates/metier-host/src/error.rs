@@ -290,6 +290,13 @@ pub enum HostError {
         /// Its program.
         program: String,
     },
+    /// Network and sandbox were set for an agent whose commands do not run in a sandbox of its own.
+    #[cfg(feature = "harness")]
+    #[error("{title} has no sandbox that metier can configure; supported: Claude Code")]
+    NoAgentSandbox {
+        /// The agent.
+        title: &'static str,
+    },
     /// Prompts cannot run on the agent yet.
     #[cfg(feature = "harness")]
     #[error("prompts cannot run on {title} yet; supported: Claude Code, Codex")]
@@ -372,6 +379,8 @@ impl Coded for HostError {
             Self::NoProgram { .. } | Self::NoAgent { .. } => "agent-not-found",
             #[cfg(feature = "harness")]
             Self::NoHarness { .. } => "agent-without-harness",
+            #[cfg(feature = "harness")]
+            Self::NoAgentSandbox { .. } => "agent-without-sandbox",
         }
     }
 

@@ -1,18 +1,14 @@
-//! Skills mounted for an agent, and the temporary home that it runs in.
+//! Skills mounted into directories and linked for agents.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use metier_catalog::{Entry, Problem, ProblemCode, SkillPlace, State};
-use metier_home::{
-    Agent, Enclosure, Home, HomeError, HomeOptions, HostMount, HostVariables, LinkedSkill, MountedSkill,
-    WorkingDirectory, Workspace, link_skill, unlink_skill,
-};
+use metier_home::{Agent, LinkedSkill, MountedSkill, link_skill, unlink_skill};
 use metier_journal::{Event, RecordContext, Trigger};
 use metier_policy::Approver;
 use metier_prompt::{MountSource, SkillMount};
-use metier_sandbox::{CoveredPath, Local, Program, SandboxError, SupervisedProgram};
 use metier_skill::{Severity, SkillName, Tier, is_skill_directory};
 
 use crate::catalog::HostCatalog;
@@ -27,20 +23,6 @@ impl Metier {
         Agent::ALL.into_iter().filter(is_there).collect()
     }
 
-    /// Prepares the home of an agent.
-    pub fn home(&self, agent: Agent) -> HomeBuilder<'_> {
-        HomeBuilder {
-            metier: self,
-            agent,
-            program: None,
-            is_fresh: false,
-            copies: Vec::new(),
-            is_hermetic: false,
-            has_host_variables: false,
-            variables: BTreeMap::new(),
-        }
-    }
-
     /// Records which skills were mounted where. Returns messages for the user.
     pub fn record_mounted(&self, mounted: &[MountedSkill], place: &str) -> Result<Vec<String>, HostError> {
         if mounted.is_empty() {
@@ -52,190 +34,6 @@ impl Metier {
             .record(&RecordContext::default(), &Event::SkillsMounted { skills, place: place.to_owned() })?;
         Ok(recorder.close())
     }
-}
-
-/// Options for running an agent: see [`Metier::home`].
-#[derive(Debug)]
-pub struct HomeBuilder<'a> {
-    pub(crate) metier: &'a Metier,
-    pub(crate) agent: Agent,
-    program: Option<PathBuf>,
-    pub(crate) is_fresh: bool,
-    pub(crate) copies: Vec<PathBuf>,
-    pub(crate) is_hermetic: bool,
-    has_host_variables: bool,
-    variables: BTreeMap<String, String>,
-}
-
-impl HomeBuilder<'_> {
-    /// Uses this program as the agent, if it is not in `PATH`.
-    #[must_use]
-    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
-        self.program = Some(program.into());
-        self
-    }
-
-    /// Works in a new, empty directory.
-    #[must_use]
-    pub const fn fresh_directory(mut self) -> Self {
-        self.is_fresh = true;
-        self
-    }
-
-    /// Works in a new directory with a copy of this file or directory. Can be repeated.
-    #[must_use]
-    pub fn copy(mut self, path: &Path) -> Self {
-        self.copies.push(self.metier.environment().absolute(path));
-        self
-    }
-
-    /// Hides all other files that agents read. If that is not possible, the agent is not started.
-    #[must_use]
-    pub const fn hermetic(mut self) -> Self {
-        self.is_hermetic = true;
-        self
-    }
-
-    /// Passes the environment variables of the process to the agent, except those that look like secrets.
-    #[must_use]
-    pub const fn host_variables(mut self) -> Self {
-        self.has_host_variables = true;
-        self
-    }
-
-    /// Sets a variable for the agent.
-    #[must_use]
-    pub fn variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.variables.insert(name.into(), value.into());
-        self
-    }
-
-    /// Finds the program of the agent.
-    pub fn find_program(&self) -> Result<PathBuf, HostError> {
-        let name = self.program.as_deref().unwrap_or(Path::new(self.agent.program()));
-        self.metier.environment().program(name).ok_or_else(|| {
-            let (title, program) = (self.agent.title(), name.display().to_string());
-            match self.program {
-                Some(_) => HostError::NoProgram { title, program },
-                None => HostError::NoAgent { title, program },
-            }
-        })
-    }
-
-    /// The working directory, unless a fresh one is asked for.
-    fn working_directory(&self) -> Result<WorkingDirectory, HostError> {
-        let environment = self.metier.environment();
-        let base = environment.homes();
-        if !self.is_fresh && self.copies.is_empty() {
-            let here = environment.working.clone().ok_or(HostError::NoWorkingDirectory)?;
-            return Ok(WorkingDirectory::choose(Some(here), None, &base)?);
-        }
-        let workspace = Workspace::new(&base, &self.mounts(), &self.copies)?;
-        Ok(WorkingDirectory::choose(None, Some(workspace), &base)?)
-    }
-
-    /// What is copied into a fresh directory.
-    pub(crate) fn mounts(&self) -> Vec<HostMount> {
-        let working = self.metier.environment().working.as_ref();
-        let mount = |path: &PathBuf| {
-            let mut mount = HostMount::new(path);
-            // A copy of the working directory is where the agent works.
-            mount.mount_path = (Some(path) == working).then(|| ".".into());
-            mount
-        };
-        self.copies.iter().map(mount).collect()
-    }
-
-    /// The variables that a home is made from.
-    pub(crate) fn host(&self) -> HostVariables {
-        let environment = self.metier.environment();
-        let mut host = HostVariables::new(environment.variables().iter().cloned().collect());
-        host.is_root = environment.is_root;
-        host
-    }
-
-    /// How the home is made, for any working directory.
-    pub(crate) fn options(&self) -> HomeOptions {
-        let mut options = HomeOptions::new(self.metier.environment().homes());
-        options.isolation.include_host_env = self.has_host_variables;
-        options.isolation.env.clone_from(&self.variables);
-        options
-    }
-
-    /// Creates the home, without skills.
-    pub fn build(self) -> Result<AgentHome, HostError> {
-        let program = self.find_program()?;
-        let working = self.working_directory()?;
-        let enclosure = self
-            .is_hermetic
-            .then(|| Enclosure::of(self.agent, &program, working.path(), Path::new("/")))
-            .transpose()?;
-        let mut options = self.options();
-        options.working_directory = Some(working.path().to_owned());
-        options.is_hermetic = enclosure.is_some();
-        options.hidden = enclosure.as_ref().map(|enclosure| enclosure.hidden.clone()).unwrap_or_default();
-        let home = Home::new(self.agent, &self.host(), &options)?;
-        let executor = self.metier.executor();
-        Ok(AgentHome { home, working, agent: self.agent, program, enclosure, executor })
-    }
-}
-
-/// A home that an agent runs in, and the directory that it works in.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct AgentHome {
-    /// The home.
-    pub home: Home,
-    /// The directory.
-    pub working: WorkingDirectory,
-    agent: Agent,
-    program: PathBuf,
-    enclosure: Option<Enclosure>,
-    executor: Local,
-}
-
-impl AgentHome {
-    /// Whether all other files that agents read are hidden.
-    pub const fn is_hermetic(&self) -> bool {
-        self.enclosure.is_some()
-    }
-
-    /// Starts the agent. If something fails afterwards, the agent is stopped before its home is removed.
-    pub fn start(&mut self, arguments: &[String]) -> Result<SupervisedProgram, HostError> {
-        let what = self.what(arguments);
-        let running = self.executor.start(&what).map_err(|error| refusal(self.agent, error))?;
-        self.home.lend_to(running.id())?;
-        self.working.lend_to(running.id())?;
-        Ok(running)
-    }
-
-    /// The agent, with what it gets and what it does not see.
-    fn what(&self, arguments: &[String]) -> Program {
-        let mut what = Program::new(&self.program, self.working.path());
-        let own: &[&str] = if self.is_hermetic() { self.home.hermetic_arguments() } else { &[] };
-        what.arguments =
-            own.iter().copied().chain(arguments.iter().map(String::as_str)).map(Into::into).collect();
-        what.environment = self.home.env().iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let covered = |enclosure: &Enclosure| enclosure.covered.iter().map(|path| cover(path)).collect();
-        what.covered = self.enclosure.as_ref().map(covered);
-        what
-    }
-}
-
-/// A file of settings must still be one.
-fn cover(path: &Path) -> CoveredPath {
-    let is_json = path.extension().is_some_and(|end| end == "json" || end == "jsonc");
-    CoveredPath { path: path.to_owned(), text: if is_json { "{}\n" } else { "" } }
-}
-
-/// Why an agent was not started, with what would help where the machine does not allow to cover files.
-fn refusal(agent: Agent, error: SandboxError) -> HostError {
-    let SandboxError::Covering { is_refused: true, source, step, .. } = &error else { return error.into() };
-    let reason = format!(
-        "keeping out what agents read here needs a mount namespace, and the system refused it ({step}: {source}); run it as root, allow \
-         user namespaces, or use a directory without such files (`--workspace`)"
-    );
-    HomeError::Leaks { agent: agent.title(), reason }.into()
 }
 
 /// The result of [`HostCatalog::link`] and [`HostCatalog::unlink`].

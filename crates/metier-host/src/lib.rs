@@ -70,8 +70,10 @@ pub use checkup::{
 pub use environment::now;
 pub use environment::{Environment, SystemClock};
 pub use error::HostError;
+#[cfg(feature = "harness")]
+pub use harness::HomeBuilder;
 #[cfg(feature = "home")]
-pub use home::{AgentHome, HomeBuilder, LinkChange};
+pub use home::LinkChange;
 pub use host::{Metier, MetierBuilder};
 pub use machine::ThisMachine;
 pub use opened::{OpenedSkill, digest_of};

@@ -312,7 +312,7 @@ mod sessions {
 }
 
 /// What the person's launcher is, an agent is started by as well.
-#[cfg(feature = "home")]
+#[cfg(feature = "harness")]
 #[test]
 fn an_agent_is_started_by_the_launcher_that_was_found() {
     use std::os::unix::fs::PermissionsExt as _;
@@ -329,8 +329,13 @@ fn an_agent_is_started_by_the_launcher_that_was_found() {
     let mut environment = place.environment();
     environment.path = place.base.join("bin").into();
     let metier = Metier::builder().environment(environment).build().unwrap();
-    let mut home = metier.home(metier_home::Agent::ClaudeCode).build().unwrap();
+    let setup = metier.home(metier_home::Agent::ClaudeCode).setup().unwrap();
     // It is no launcher, and so nothing is started; but it was asked.
-    home.start(&[]).map(drop).unwrap_err();
+    setup
+        .make(&metier_prompt::WorkspaceFiles::default())
+        .unwrap()
+        .run([] as [&str; 0])
+        .map(drop)
+        .unwrap_err();
     assert!(noted.exists());
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::PromptError;
 use crate::node::Node;
 use crate::path::SectionPath;
-use crate::render::{Rendering, Walk};
+use crate::render::{RenderOptions, Rendering, Walk};
 use crate::resolve::Unlocks;
 use crate::tool::Tool;
 use crate::view::{SessionView, Visibility};
@@ -179,10 +179,26 @@ struct Sought<'a> {
     hidden_by: Vec<&'a Node>,
 }
 
-impl Rendering {
+impl<Output> Rendering<Output> {
     /// Which sections must be opened to show these: the sections and their summarized parents. Sections that
     /// are already open are skipped, unless all are.
     pub fn open_sections(
+        &self,
+        session: &SessionView,
+        call: &OpenSections,
+    ) -> Result<ExpansionRequired, DisclosureError> {
+        self.options.open_sections(session, call)
+    }
+
+    /// The full text of a summarized section, with its child sections as they would be shown. It does not open
+    /// the section.
+    pub fn read_section(&self, session: &SessionView, call: &ReadSection) -> Result<String, DisclosureError> {
+        self.options.read_section(session, call)
+    }
+}
+
+impl RenderOptions {
+    fn open_sections(
         &self,
         session: &SessionView,
         call: &OpenSections,
@@ -222,9 +238,7 @@ impl Rendering {
         Ok(ExpansionRequired { overrides, reason, section_keys, skills })
     }
 
-    /// The full text of a summarized section, with its child sections as they would be shown. It does not open
-    /// the section.
-    pub fn read_section(&self, session: &SessionView, call: &ReadSection) -> Result<String, DisclosureError> {
+    fn read_section(&self, session: &SessionView, call: &ReadSection) -> Result<String, DisclosureError> {
         let walk = Walk::new(self, session)?;
         let Sought { node, hidden_by } = self.seek(&walk, &call.section_key)?;
         if hidden_by.is_empty() {

@@ -4,6 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use globset::{Glob, GlobSet, GlobSetBuilder};
+
+use crate::error::PromptError;
+use crate::path::SectionPath;
 use crate::section::{AgentSkillsSection, Draft, Role};
 use crate::skill_list::ListFormat;
 
@@ -17,6 +21,28 @@ pub(crate) struct Discovered {
     pub(crate) deny: Vec<String>,
     pub(crate) mount_path: Option<String>,
     pub(crate) options: ListOptions,
+}
+
+impl Discovered {
+    /// The skills that the patterns include.
+    pub(crate) fn wanted(&self, path: &SectionPath) -> Result<Vec<&DiscoveredSkill>, PromptError> {
+        let (allow, deny) = (globs(&self.allow, path)?, globs(&self.deny, path)?);
+        let is_wanted = |name: &str| (self.allow.is_empty() || allow.is_match(name)) && !deny.is_match(name);
+        Ok(self.skills.iter().filter(|skill| is_wanted(&skill.name)).collect())
+    }
+}
+
+fn globs(patterns: &[String], path: &SectionPath) -> Result<GlobSet, PromptError> {
+    let mut set = GlobSetBuilder::new();
+    let wrong = |pattern: &str, error: &globset::Error| PromptError::Pattern {
+        path: path.clone(),
+        pattern: pattern.to_owned(),
+        reason: error.kind().to_string(),
+    };
+    for pattern in patterns {
+        set.add(Glob::new(pattern).map_err(|error| wrong(pattern, &error))?);
+    }
+    set.build().map_err(|error| wrong(&patterns.join(" "), &error))
 }
 
 /// How a skill list is written in a prompt.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use metier_skill::{Digest, Origin, Rules, Skill, SkillName, read};
 
 use crate::discovered::{Discovered, ListOptions};
@@ -11,10 +10,12 @@ use crate::error::PromptError;
 use crate::mount::{ReadSkill, RenderedSkill, SkillKind, SkillMount, SkillReader};
 use crate::params::{Binding, ParamsType};
 use crate::path::{SectionKey, SectionPath};
-use crate::section::{Draft, Predicate, Role, SkillRef, VisibilityRule};
+use crate::section::{Draft, Predicate, Role, VisibilityRule};
+use crate::skill_ref::SkillRef;
 use crate::template::Template;
 use crate::tool::{Tool, ToolPolicy};
 use crate::view::Visibility;
+use crate::workspace::WorkspaceFiles;
 
 /// A section at its position.
 pub(crate) struct Node {
@@ -51,6 +52,8 @@ pub(crate) enum Content {
     Reference(Reference),
     /// A list of discovered skills.
     Discovered(Found),
+    /// Files that the agent works on.
+    Workspace(WorkspaceFiles),
 }
 
 /// A referenced skill, once it was read.
@@ -153,9 +156,10 @@ impl Node {
         self.is_skill() || matches!(&self.content, Content::Discovered(found) if !found.skills.is_empty())
     }
 
-    /// Whether it is a skill, lists skills or has attached skills: opening it does more than reading it.
-    pub(crate) fn brings_skills(&self) -> bool {
-        self.is_or_lists_skills() || !self.skills.is_empty()
+    /// Whether it is a skill, lists skills, or has attached skills or files: opening it does more than reading it.
+    pub(crate) fn brings_more(&self) -> bool {
+        let has_files = matches!(&self.content, Content::Workspace(files) if !files.mounts.is_empty());
+        self.is_or_lists_skills() || !self.skills.is_empty() || has_files
     }
 
     /// The skill's name, if this is a skill and its name is known.
@@ -216,7 +220,7 @@ impl Reference {
             return Ok(known);
         }
         let reader = reader.ok_or_else(|| PromptError::NoReader { path: path.clone() })?;
-        let skill = reader.read(&self.skill.path())?;
+        let skill = self.skill.read(reader)?;
         let body = Template::verbatim(&skill.body);
         let summary = Template::verbatim(&summary_of(&skill.name, &skill.description));
         Ok(self.read.get_or_init(|| (skill, body, summary)))
@@ -329,6 +333,10 @@ fn content(
             Content::Reference(reference)
         }
         Role::Discovered => Content::Discovered(found(&draft.discovered, path)?),
+        Role::Workspace => {
+            draft.workspace.check(path)?;
+            Content::Workspace(draft.workspace.clone())
+        }
     })
 }
 
@@ -347,23 +355,18 @@ pub(crate) fn skill_md(name: &str, description: &str, body: &str) -> Result<Stri
 }
 
 fn found(discovered: &Discovered, path: &SectionPath) -> Result<Found, PromptError> {
-    let (allow, deny) = (globs(&discovered.allow, path)?, globs(&discovered.deny, path)?);
+    let wanted = discovered.wanted(path)?;
     let mount_path = match &discovered.mount_path {
         Some(mount) => Some(workspace_path(mount, path)?),
         None => None,
     };
-    let is_wanted =
-        |name: &str| (discovered.allow.is_empty() || allow.is_match(name)) && !deny.is_match(name);
     // A mounted skill becomes a directory with this name.
-    let mounted = discovered.skills.iter().filter(|skill| mount_path.is_some() && is_wanted(&skill.name));
-    for skill in mounted {
+    for skill in wanted.iter().filter(|_| mount_path.is_some()) {
         SkillName::new(skill.name.as_str())
             .map_err(|error| invalid(path, &skill.name, &error.to_string()))?;
     }
-    let skills: Vec<FoundSkill> = discovered
-        .skills
-        .iter()
-        .filter(|skill| is_wanted(&skill.name))
+    let skills: Vec<FoundSkill> = wanted
+        .into_iter()
         .map(|skill| {
             let name: Arc<str> = skill.name.as_str().into();
             let location = match (&discovered.options.activation_tool, &mount_path) {
@@ -389,21 +392,8 @@ fn found(discovered: &Discovered, path: &SectionPath) -> Result<Found, PromptErr
     })
 }
 
-fn globs(patterns: &[String], path: &SectionPath) -> Result<GlobSet, PromptError> {
-    let mut set = GlobSetBuilder::new();
-    let wrong = |pattern: &str, error: &globset::Error| PromptError::Pattern {
-        path: path.clone(),
-        pattern: pattern.to_owned(),
-        reason: error.kind().to_string(),
-    };
-    for pattern in patterns {
-        set.add(Glob::new(pattern).map_err(|error| wrong(pattern, &error))?);
-    }
-    set.build().map_err(|error| wrong(&patterns.join(" "), &error))
-}
-
 /// A normalized path inside the workspace.
-fn workspace_path(mount: &str, path: &SectionPath) -> Result<Arc<str>, PromptError> {
+pub(crate) fn workspace_path(mount: &str, path: &SectionPath) -> Result<Arc<str>, PromptError> {
     let mut parts = Vec::new();
     for part in mount.split('/') {
         match part {

@@ -96,7 +96,7 @@ pub struct ToolOverride {
     pub parameters: BTreeMap<String, String>,
 }
 
-impl Prompt {
+impl<Output> Prompt<Output> {
     /// What can be overridden in the prompt.
     pub fn descriptor(&self) -> PromptDescriptor {
         let open = || self.nodes().iter().flat_map(Node::all).filter(|node| node.accepts_overrides);
@@ -138,7 +138,7 @@ pub(crate) struct AppliedSection {
 }
 
 impl Applied {
-    pub(crate) fn new(prompt: &Prompt, overrides: &PromptOverrides) -> Self {
+    pub(crate) fn new<Output>(prompt: &Prompt<Output>, overrides: &PromptOverrides) -> Self {
         let mut applied = Self::default();
         let warning = |target: &str, message| {
             let target = target.to_owned();
@@ -164,7 +164,11 @@ impl Applied {
     }
 }
 
-fn section(prompt: &Prompt, path: &SectionPath, change: &SectionOverride) -> Result<AppliedSection, String> {
+fn section<Output>(
+    prompt: &Prompt<Output>,
+    path: &SectionPath,
+    change: &SectionOverride,
+) -> Result<AppliedSection, String> {
     let node = prompt.way_to(path).and_then(|way| way.last().copied()).ok_or("there is no such section")?;
     if !node.accepts_overrides {
         return Err("the section does not accept overrides".to_owned());
@@ -196,7 +200,7 @@ fn section(prompt: &Prompt, path: &SectionPath, change: &SectionOverride) -> Res
     Ok(AppliedSection { body, summary, visibility: change.visibility })
 }
 
-fn tool(prompt: &Prompt, name: &str, change: &ToolOverride) -> Result<Tool, String> {
+fn tool<Output>(prompt: &Prompt<Output>, name: &str, change: &ToolOverride) -> Result<Tool, String> {
     let mut tools = prompt.nodes().iter().flat_map(Node::all).flat_map(|node| &node.tools);
     let tool = tools.find(|tool| tool.name() == name).ok_or("there is no such tool")?;
     if !tool.accepts_overrides {

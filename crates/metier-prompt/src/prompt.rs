@@ -3,6 +3,7 @@
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::disclosure;
@@ -15,6 +16,8 @@ use crate::render::Rendering;
 use crate::section::{AnySection, Draft};
 
 /// A prompt whose keys, placeholders, tool and skill names and summaries were checked.
+///
+/// `Output` is the type of the answer: text, unless [`PromptBuilder::output`] sets another.
 ///
 /// ```
 /// use metier_prompt::{Prompt, PromptError, Section, SessionView};
@@ -30,8 +33,14 @@ use crate::section::{AnySection, Draft};
 /// assert!(matches!(twice.build(), Err(PromptError::DuplicateKey { .. })));
 /// # Ok::<(), PromptError>(())
 /// ```
-#[derive(Clone)]
-pub struct Prompt(Arc<Built>);
+pub struct Prompt<Output = String>(Arc<Built>, PhantomData<fn() -> Output>);
+
+// Not derived, because deriving would require `Output: Clone` although no value of it is stored.
+impl<Output> Clone for Prompt<Output> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0), PhantomData)
+    }
+}
 
 struct Built {
     namespace: SectionKey,
@@ -43,14 +52,22 @@ struct Built {
 }
 
 /// Builds a prompt from sections.
-pub struct PromptBuilder {
+pub struct PromptBuilder<Output = String> {
     namespace: String,
     key: String,
     drafts: Vec<Draft>,
     reader: Option<Arc<dyn SkillReader>>,
+    output: PhantomData<fn() -> Output>,
 }
 
-impl PromptBuilder {
+impl<Output> PromptBuilder<Output> {
+    /// Sets the type of the answer. An agent is shown its JSON schema, and its answer is read into it.
+    #[must_use]
+    pub fn output<Other>(self) -> PromptBuilder<Other> {
+        let Self { namespace, key, drafts, reader, output: _ } = self;
+        PromptBuilder { namespace, key, drafts, reader, output: PhantomData }
+    }
+
     /// Appends a section.
     #[must_use]
     pub fn section(mut self, section: impl Into<AnySection>) -> Self {
@@ -66,7 +83,7 @@ impl PromptBuilder {
     }
 
     /// Builds the prompt, or returns the first error that can be found before rendering.
-    pub fn build(self) -> Result<Prompt, PromptError> {
+    pub fn build(self) -> Result<Prompt<Output>, PromptError> {
         let (namespace, key) = (SectionKey::new(&self.namespace)?, SectionKey::new(&self.key)?);
         let top = Spot { parent: None, number: "", depth: 0, reader: self.reader.as_deref() };
         let nodes = nodes(self.drafts, &top)?;
@@ -79,11 +96,11 @@ impl PromptBuilder {
                 *first = first.take().or_else(|| node.default.clone());
             }
         }
-        Ok(Prompt(Arc::new(Built { namespace, key, nodes, params, reader: self.reader })))
+        Ok(Prompt(Arc::new(Built { namespace, key, nodes, params, reader: self.reader }), PhantomData))
     }
 }
 
-impl fmt::Debug for PromptBuilder {
+impl<Output> fmt::Debug for PromptBuilder<Output> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PromptBuilder").field("key", &self.key).finish_non_exhaustive()
     }
@@ -93,7 +110,15 @@ impl Prompt {
     /// Starts a prompt with this key in a namespace. Both follow the rules for section keys.
     pub fn builder(namespace: &str, key: &str) -> PromptBuilder {
         let (namespace, key) = (namespace.to_owned(), key.to_owned());
-        PromptBuilder { namespace, key, drafts: Vec::new(), reader: None }
+        PromptBuilder { namespace, key, drafts: Vec::new(), reader: None, output: PhantomData }
+    }
+}
+
+impl<Output> Prompt<Output> {
+    /// The same prompt with text as its answer.
+    #[must_use]
+    pub fn untyped(&self) -> Prompt {
+        Prompt(Arc::clone(&self.0), PhantomData)
     }
 
     /// The namespace.
@@ -107,13 +132,13 @@ impl Prompt {
     }
 
     /// Renders with this value for every section with params of its type.
-    pub fn with<P: Params>(&self, params: P) -> Rendering {
+    pub fn with<P: Params>(&self, params: P) -> Rendering<Output> {
         self.rendering().bind(params)
     }
 
     /// Starts rendering, with further options.
-    pub fn rendering(&self) -> Rendering {
-        Rendering::new(self.clone())
+    pub fn rendering(&self) -> Rendering<Output> {
+        Rendering::new(self.untyped())
     }
 
     /// The paths of all sections, in order.
@@ -147,7 +172,7 @@ impl Prompt {
     }
 }
 
-impl fmt::Debug for Prompt {
+impl<Output> fmt::Debug for Prompt<Output> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Prompt({}/{})", self.namespace(), self.key())
     }

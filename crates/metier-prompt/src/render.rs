@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use metier_skill::tokens;
@@ -19,10 +20,17 @@ use crate::prompt::{Prompt, check_skills};
 use crate::resolve::Resolver;
 use crate::tool::{Tool, ToolPolicy, ToolText};
 use crate::view::{SessionState, SessionView, Visibility};
+use crate::workspace::WorkspaceFiles;
 
-/// Options for rendering a prompt: values and visibility.
+/// Options for rendering a prompt: values and visibility. `Output` is the type of the answer, as of the prompt.
+pub struct Rendering<Output = String> {
+    pub(crate) options: RenderOptions,
+    output: PhantomData<fn() -> Output>,
+}
+
+/// The same, whatever the answer is.
 #[derive(Debug, Clone)]
-pub struct Rendering {
+pub(crate) struct RenderOptions {
     pub(crate) prompt: Prompt,
     pub(crate) bindings: Bindings,
     pub(crate) explicit: BTreeMap<SectionPath, Visibility>,
@@ -40,6 +48,8 @@ pub struct RenderedPrompt {
     pub tools: Vec<RenderedTool>,
     /// The skills that the agent must be able to find, in the order of the sections.
     pub skills: Vec<RenderedSkill>,
+    /// The files that must be in the agent's workspace.
+    pub workspace: WorkspaceFiles,
     /// The sections that were shown, in the order of the text.
     pub sections: Vec<RenderedSection>,
     /// Warnings for the user.
@@ -124,65 +134,89 @@ pub struct RenderWarning {
     pub message: String,
 }
 
-impl Rendering {
+impl<Output> Rendering<Output> {
     pub(crate) fn new(prompt: Prompt) -> Self {
         let (bindings, explicit) = (Bindings::default(), BTreeMap::new());
-        Self { prompt, bindings, explicit, installs_skills: false, overrides: None }
+        let options = RenderOptions { prompt, bindings, explicit, installs_skills: false, overrides: None };
+        Self { options, output: PhantomData }
     }
 
     /// Binds this value for every section with params of its type.
     #[must_use]
     pub fn bind<P: Params>(mut self, params: P) -> Self {
-        self.bindings.bind(Binding::new(params));
+        self.options.bindings.bind(Binding::new(params));
         self
     }
 
     /// Replaces all bound values.
     #[must_use]
-    pub fn bindings(self, bindings: Bindings) -> Self {
-        Self { bindings, ..self }
+    pub fn bindings(mut self, bindings: Bindings) -> Self {
+        self.options.bindings = bindings;
+        self
     }
 
     /// Sets how a section is shown. Takes precedence over the session and the section.
     #[must_use]
     pub fn visibility(mut self, path: SectionPath, visibility: Visibility) -> Self {
-        self.explicit.insert(path, visibility);
+        self.options.explicit.insert(path, visibility);
         self
     }
 
     /// Skills are installed in the agent's home instead of being part of the text. The caller must install the
     /// rendered skills there. By default all skills are in the text, as summaries.
     #[must_use]
-    pub fn install_skills(self, installs_skills: bool) -> Self {
-        Self { installs_skills, ..self }
+    pub fn install_skills(mut self, installs_skills: bool) -> Self {
+        self.options.installs_skills = installs_skills;
+        self
     }
 
     /// Stored overrides to apply.
     #[must_use]
-    pub fn overrides(self, overrides: impl Into<Arc<PromptOverrides>>) -> Self {
-        Self { overrides: Some(overrides.into()), ..self }
+    pub fn overrides(mut self, overrides: impl Into<Arc<PromptOverrides>>) -> Self {
+        self.options.overrides = Some(overrides.into());
+        self
+    }
+
+    /// The same rendering with text as the answer.
+    #[must_use]
+    pub fn untyped(self) -> Rendering {
+        Rendering { options: self.options, output: PhantomData }
     }
 
     /// The prompt.
     pub fn prompt(&self) -> &Prompt {
-        &self.prompt
+        &self.options.prompt
     }
 
     /// Renders the prompt for the current state of a session.
     pub fn render(&self, session: &SessionView) -> Result<RenderedPrompt, PromptError> {
-        let mut walk = Walk::new(self, session)?;
-        for node in self.prompt.nodes() {
+        let mut walk = Walk::new(&self.options, session)?;
+        let nodes = self.prompt().nodes();
+        for node in nodes {
             if walk.resolver.is_enabled(node)? {
                 walk.node(node, None, &[])?;
             }
         }
         // A skill that was enabled after the prompt was built is read now.
-        check_skills(self.prompt.nodes())?;
+        check_skills(nodes)?;
         Ok(walk.finish())
     }
 }
 
-impl Prompt {
+// Not derived, because deriving would require something of `Output` although no value of it is stored.
+impl<Output> Clone for Rendering<Output> {
+    fn clone(&self) -> Self {
+        Self { options: self.options.clone(), output: PhantomData }
+    }
+}
+
+impl<Output> fmt::Debug for Rendering<Output> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Rendering").field(&self.options).finish()
+    }
+}
+
+impl<Output> Prompt<Output> {
     /// Renders it for the current state of a session, without bound values.
     pub fn render(&self, session: &SessionView) -> Result<RenderedPrompt, PromptError> {
         self.rendering().render(session)
@@ -198,7 +232,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(crate) fn new(rendering: &'a Rendering, session: &'a SessionView) -> Result<Self, PromptError> {
+    pub(crate) fn new(rendering: &'a RenderOptions, session: &'a SessionView) -> Result<Self, PromptError> {
         let resolver = Resolver::new(rendering, session)?;
         Ok(Self { resolver, out: RenderedPrompt::default(), has_to_open: false, has_to_read: false })
     }
@@ -270,6 +304,13 @@ impl<'a> Walk<'a> {
             }
             _ => self.resolver.body(node)?.into_owned(),
         };
+        if let Content::Workspace(files) = &node.content {
+            let text = files.text();
+            if text.is_empty() {
+                return Ok(text);
+            }
+            return Ok(if body.is_empty() { text } else { format!("{body}\n\n{text}") });
+        }
         let Content::Discovered(found) = &node.content else { return Ok(body) };
         if found.skills.is_empty() {
             // An empty list needs no explanation.
@@ -295,6 +336,8 @@ impl<'a> Walk<'a> {
         let text = match &node.content {
             Content::Discovered(found) if found.skills.is_empty() => return Ok(String::new()),
             Content::Discovered(found) if node.summary.is_none() => listing::names(found),
+            Content::Workspace(files) if files.mounts.is_empty() => return Ok(String::new()),
+            Content::Workspace(files) if node.summary.is_none() => files.names(),
             Content::Reference(reference) => {
                 let (_, _, summary) = reference.get(self.resolver.reader(), &node.path)?;
                 summary.render(None).into_owned()
@@ -332,6 +375,9 @@ impl<'a> Walk<'a> {
             && found.is_mounted
         {
             self.out.skills.extend(found.skills.iter().map(|skill| skill.wanted.clone()));
+        }
+        if let Content::Workspace(files) = &node.content {
+            self.out.workspace.extend(files);
         }
         if !self.resolver.rendering.installs_skills && self.has_to_install(node)? {
             self.warn_not_installed(node);

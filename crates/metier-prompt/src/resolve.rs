@@ -12,7 +12,7 @@ use crate::mount::SkillReader;
 use crate::node::{Content, Node};
 use crate::overrides::Applied;
 use crate::params::{Binding, Erased, NoParams};
-use crate::render::{RenderWarning, Rendering};
+use crate::render::{RenderOptions, RenderWarning};
 use crate::section::{EnabledSkills, VisibilityRule};
 use crate::template::Template;
 use crate::tool::Tool;
@@ -20,7 +20,7 @@ use crate::view::{SessionView, Visibility};
 
 /// Answers questions about sections, for one rendering of a session.
 pub(crate) struct Resolver<'a> {
-    pub(crate) rendering: &'a Rendering,
+    pub(crate) rendering: &'a RenderOptions,
     pub(crate) session: &'a SessionView,
     applied: Applied,
     /// The fields of values that templates used. Many sections share few values.
@@ -37,7 +37,7 @@ pub(crate) struct Unlocks {
 }
 
 impl<'a> Resolver<'a> {
-    pub(crate) fn new(rendering: &'a Rendering, session: &'a SessionView) -> Result<Self, PromptError> {
+    pub(crate) fn new(rendering: &'a RenderOptions, session: &'a SessionView) -> Result<Self, PromptError> {
         for bound in rendering.bindings.iter() {
             if rendering.prompt.default_of(bound.id()).is_none() {
                 return Err(PromptError::UnexpectedParams { params: bound.short_name() });
@@ -178,7 +178,7 @@ impl<'a> Resolver<'a> {
     fn unlock(&self, node: &'a Node, is_shown: bool, unlocks: &mut Unlocks) {
         let tools = node.tools.iter().map(|tool| tool.name().to_owned());
         unlocks.tools.extend(tools.filter(|_| is_shown));
-        unlocks.has_more |= !node.tools.is_empty() || node.brings_skills();
+        unlocks.has_more |= !node.tools.is_empty() || node.brings_more();
         for child in self.known_children(node) {
             let is_shown = is_shown && matches!(self.visibility(child), Ok(Visibility::Full));
             self.unlock(child, is_shown, unlocks);

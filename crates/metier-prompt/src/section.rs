@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::marker::PhantomData;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -12,8 +11,10 @@ use serde::Serialize;
 use crate::discovered::Discovered;
 use crate::mount::SkillMount;
 use crate::params::{Binding, Erased, NoParams, Params, ParamsType};
+use crate::skill_ref::SkillRef;
 use crate::tool::{Tool, ToolPolicy};
 use crate::view::{SessionView, Visibility};
+use crate::workspace::WorkspaceFiles;
 
 pub(crate) type Predicate = Arc<dyn Fn(&Erased, &SessionView) -> Result<bool, String> + Send + Sync>;
 type Choice = Arc<dyn Fn(&Erased, &SessionView) -> Visibility + Send + Sync>;
@@ -44,6 +45,8 @@ pub(crate) struct Draft {
     pub(crate) role: Role,
     /// Only for the list of discovered skills.
     pub(crate) discovered: Discovered,
+    /// Only for files of the workspace.
+    pub(crate) workspace: WorkspaceFiles,
 }
 
 /// The kind of a section.
@@ -59,6 +62,8 @@ pub(crate) enum Role {
     Reference(SkillRef),
     /// The list of discovered skills.
     Discovered,
+    /// Files that the agent works on.
+    Workspace,
 }
 
 /// Markers for the kinds of [`SectionBuilder`].
@@ -75,6 +80,9 @@ pub mod kind {
     /// The list of discovered skills.
     #[derive(Debug, Clone, Copy)]
     pub struct Discovered;
+    /// Files that the agent works on.
+    #[derive(Debug, Clone, Copy)]
+    pub struct Workspace;
 }
 
 /// A part of a prompt: a title, text, tools, skills and child sections.
@@ -107,6 +115,10 @@ pub type SkillsSection = SectionBuilder<EnabledSkills, kind::Skills>;
 /// The list of the skills that were discovered in a directory or catalog. Its summary contains only their
 /// names.
 pub type AgentSkillsSection<P = NoParams> = SectionBuilder<P, kind::Discovered>;
+
+/// Files that the agent works on: copies of them are in its workspace while the section is open, and the model is told
+/// which. Its summary contains only their names.
+pub type WorkspaceSection<P = NoParams> = SectionBuilder<P, kind::Workspace>;
 
 /// Builds sections of all kinds.
 pub struct SectionBuilder<P, K> {
@@ -160,6 +172,7 @@ impl Draft {
             children: Vec::new(),
             role,
             discovered: Discovered::default(),
+            workspace: WorkspaceFiles::default(),
         }
     }
 }
@@ -351,7 +364,7 @@ impl SkillsSection {
     /// Adds a reference to a skill in a directory.
     #[must_use]
     pub fn reference(mut self, skill: SkillRef) -> Self {
-        let name = metier_skill::effective_name(&skill.path()).unwrap_or_default();
+        let name = metier_skill::effective_name(&skill.resolved_path()).unwrap_or_default();
         let visibility = VisibilityRule::Always(Visibility::Summary);
         self.draft.children.push(Draft {
             visibility,
@@ -365,47 +378,5 @@ impl SkillsSection {
 impl Default for SkillsSection {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// A reference to a skill's directory. It is read when the prompt is built, or when it is first enabled.
-#[derive(Clone)]
-pub struct SkillRef {
-    path: PathBuf,
-    base: Option<PathBuf>,
-    enabled: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
-}
-
-impl SkillRef {
-    /// A reference to the skill in this directory. A relative path is resolved against its base, or else by the
-    /// prompt's reader.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), base: None, enabled: None }
-    }
-
-    /// Sets the directory that a relative path is resolved against.
-    #[must_use]
-    pub fn base(self, base: impl Into<PathBuf>) -> Self {
-        Self { base: Some(base.into()), ..self }
-    }
-
-    /// Sets a predicate that decides whether the skill exists. While it does not, its directory is not read.
-    #[must_use]
-    pub fn enabled(self, predicate: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self { enabled: Some(Arc::new(predicate)), ..self }
-    }
-
-    pub(crate) fn is_enabled(&self) -> bool {
-        self.enabled.as_ref().is_none_or(|enabled| enabled())
-    }
-
-    pub(crate) fn path(&self) -> PathBuf {
-        self.base.as_ref().map_or_else(|| self.path.clone(), |base| base.join(&self.path))
-    }
-}
-
-impl fmt::Debug for SkillRef {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SkillRef").field("path", &self.path()).finish_non_exhaustive()
     }
 }

@@ -14,6 +14,8 @@ mod messages;
 mod override_vectors;
 #[path = "prompt/properties.rs"]
 mod properties;
+#[path = "prompt/readers.rs"]
+mod readers;
 mod skill_list;
 #[path = "prompt/skills.rs"]
 mod skills;
@@ -23,3 +25,5 @@ mod snapshots;
 mod tool_vectors;
 #[path = "prompt/vectors.rs"]
 mod vectors;
+#[path = "prompt/workspaces.rs"]
+mod workspaces;

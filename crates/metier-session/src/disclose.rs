@@ -44,7 +44,7 @@ impl Session {
     }
 
     /// Renders a prompt for the current state of the session. Warnings are recorded once per process.
-    pub fn render(&mut self, rendering: &Rendering) -> Result<RenderedPrompt, SessionError> {
+    pub fn render<O>(&mut self, rendering: &Rendering<O>) -> Result<RenderedPrompt, SessionError> {
         let rendered = rendering.render(&self.view())?;
         let prompt = name_of(rendering.prompt());
         for warning in &rendered.warnings {
@@ -66,11 +66,12 @@ impl Session {
 
     /// Runs a model on a prompt, within the budget. Whenever the model has expanded sections, it runs again from the
     /// start on the new prompt; the last answer counts.
-    pub fn evaluate<T, E: From<SessionError>>(
+    pub fn evaluate<O, T, E: From<SessionError>>(
         &mut self,
-        rendering: &Rendering,
+        rendering: &Rendering<O>,
         mut run: impl FnMut(&mut Turn<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
+        let rendering = &rendering.clone().untyped();
         for count in 0..=MOST_EXPANSIONS {
             self.check_budget().map_err(SessionError::from)?;
             let mut turn = Turn::new(self, rendering)?;
@@ -85,7 +86,11 @@ impl Session {
     }
 
     /// Expands these sections from now on.
-    pub fn expand(&mut self, prompt: &Prompt, expansion: &ExpansionRequired) -> Result<(), SessionError> {
+    pub fn expand<O>(
+        &mut self,
+        prompt: &Prompt<O>,
+        expansion: &ExpansionRequired,
+    ) -> Result<(), SessionError> {
         for skill in &expansion.skills {
             self.record(&Event::SkillExpanded {
                 name: Some(skill.name.clone()),
@@ -101,6 +106,6 @@ impl Session {
     }
 }
 
-fn name_of(prompt: &Prompt) -> String {
+fn name_of<O>(prompt: &Prompt<O>) -> String {
     format!("{}/{}", prompt.namespace(), prompt.key())
 }

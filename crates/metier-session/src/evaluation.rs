@@ -69,6 +69,12 @@ impl Session {
         })
     }
 
+    /// Records that skills were copied into a directory of the running agent.
+    pub fn skills_mounted(&mut self, skills: &[AgentSkill], directory: &Path) -> Result<(), SessionError> {
+        let skills = skills.iter().map(|skill| (skill.name.clone(), skill.tree_digest)).collect();
+        self.record(&Event::SkillsMounted { skills, place: shortened_path(directory) })
+    }
+
     /// Records that an agent loaded a mounted skill by its own means, and applies the skill's tool rules from now on.
     /// Returns whether the skill was not active yet.
     ///

@@ -56,8 +56,8 @@
 //! | `session` | [`Metier::session`]: activating, reading, running in the sandbox, the journal on SQLite |
 //! | `search` | ranking by a task, in skill lists and in `list_skills` |
 //! | `store` | installing skills from directories, archives and git |
-//! | `home` | temporary homes for agents |
-//! | `harness` | prompts that run on agents |
+//! | `home` | mounting and linking skills for agents |
+//! | `harness` | agents in temporary homes, and prompts that run on them |
 //! | `mcp` | serving skills to MCP clients |
 //! | `postgres` | journals on a PostgreSQL server |
 //! | `otel` | traces and metrics over OTLP |

@@ -99,7 +99,8 @@ enum Deciding {
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
     let skills = args.catalog.find(output)?;
-    let harness = args.place.home(skills.metier(), args.agent).harness()?;
+    let metier = skills.metier();
+    let harness = args.place.home(metier, args.agent)?.harness()?;
     let mounts = args.mounts(&skills, output)?;
     let rendering = args.rendering(mounts)?;
     let mut session = args.session(&skills)?;

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::thread;
 
+use metier_harness::AgentPlace;
 use metier_home::{Agent, MountedSkill, WorkingDirectory, leaks, project_files};
-use metier_host::AgentHome;
+use metier_prompt::{Prompt, Rendering, Section, SkillMount};
 use metier_sandbox::{ProgramEnd, SupervisedProgram};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -48,10 +49,6 @@ pub(crate) struct Args {
     #[arg(long)]
     keep: bool,
 
-    /// Pass your environment variables to the agent, except those that look like secrets
-    #[arg(long)]
-    host_env: bool,
-
     /// Arguments for the agent
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
@@ -59,19 +56,20 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let skills = args.given.chosen.skills(output)?;
-    let agent = args.agent;
-    let mut builder = args.place.home(skills.metier(), agent);
-    if args.host_env {
-        builder = builder.host_variables();
-    }
-    builder.find_program()?;
+    let (agent, metier) = (args.agent, skills.metier());
+    let mut setup = args.place.home(metier, agent)?.setup()?;
+    setup.mount = args.given.options(&skills);
     let mounts =
         if args.no_skills { Vec::new() } else { args.given.chosen.mounts_or_none(&skills, output)? };
     // From here on there is something to remove, whatever tells metier to end.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT])?;
-    let mut place = builder.build()?;
-    let mounted = place.home.mount(&mounts, &args.given.options(&skills))?;
-    tell(&skills.metier().record_mounted(&mounted, &format!("metier run {agent}"))?, output)?;
+    let rendering = rendering(mounts)?;
+    let session = metier.session().catalog(skills.catalog()).agent(agent.name()).actor("user");
+    let mut session = session.open()?;
+    let rendered = session.render(&rendering)?;
+    let mut place = setup.make(&rendered.workspace)?;
+    let installed = place.install(&mut session, rendering.prompt(), &rendered)?;
+    let mounted: Vec<MountedSkill> = installed.skills.into_iter().map(|skill| skill.mounted).collect();
     note_skipped(&mounted, output)?;
     for warning in place.home.warnings() {
         let why = std::error::Error::source(warning).map(|why| format!(": {why}")).unwrap_or_default();
@@ -82,30 +80,55 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         note_project(agent, place.working.path(), output)?;
     }
     output.flush()?;
-    if let Some(signal) = signals.pending().next() {
-        return Ok(Exit::Program(u8::try_from(128 + signal).unwrap_or(1)));
+    let exit = match signals.pending().next() {
+        Some(signal) => Exit::Program(u8::try_from(128 + signal).unwrap_or(1)),
+        None => {
+            let mut running = place.run(&args.arguments)?;
+            let ended = wait(&mut running, signals)?;
+            if ended.left > 0 {
+                let left = counted(ended.left, "process");
+                output.note(format_args!(
+                    "note: {left} of the agent could not be ended: another user owns it"
+                ))?;
+            }
+            exit_of(ended)
+        }
+    };
+    args.leave(place, output)?;
+    // The agent has ended, so its exit code counts whatever happens to the record of the end.
+    match session.close() {
+        Ok(notes) => tell(&notes, output)?,
+        Err(error) => output.note(format_args!("note: the end of the session is not recorded: {error}"))?,
     }
-    let mut running = place.start(&args.arguments)?;
-    let ended = wait(&mut running, signals)?;
-    if ended.left > 0 {
-        let left = counted(ended.left, "process");
-        output.note(format_args!("note: {left} of the agent could not be ended: another user owns it"))?;
-    }
-    let AgentHome { home, working, .. } = place;
-    if args.keep {
-        let kept = home.keep();
-        output.note(format_args!("kept the home: {}", kept.display()))?;
+    Ok(exit)
+}
+
+/// A prompt without text: the person says by other means what the agent is to do. It has the skills.
+fn rendering(mounts: Vec<SkillMount>) -> anyhow::Result<Rendering> {
+    let section = Section::new("skills", "Skills").skills(mounts);
+    Ok(Prompt::builder("metier", "run").section(section).build()?.rendering().install_skills(true))
+}
+
+impl Args {
+    /// Removes what was made for the agent, or keeps it where that was asked for.
+    fn leave(&self, place: AgentPlace, output: &mut Output) -> anyhow::Result<()> {
+        let AgentPlace { home, working, .. } = place;
+        if !self.keep {
+            if let Err(error) = home.remove() {
+                let error = anyhow::Error::new(error);
+                output.note(format_args!("note: {error:#}; `metier doctor --clean` removes it later"))?;
+            }
+            return Ok(());
+        }
+        output.note(format_args!("kept the home: {}", home.keep().display()))?;
         output.note(format_args!(
             "note: it contains the agent's credentials; to remove it, first run `chmod -R u+w` on it"
         ))?;
         if let WorkingDirectory::Temporary(workspace) = working {
             output.note(format_args!("kept the working directory: {}", workspace.keep().display()))?;
         }
-    } else if let Err(error) = home.remove() {
-        let error = anyhow::Error::new(error);
-        output.note(format_args!("note: {error:#}; `metier doctor --clean` removes it later"))?;
+        Ok(())
     }
-    Ok(exit_of(ended))
 }
 
 /// How many files are named.

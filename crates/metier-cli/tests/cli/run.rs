@@ -526,3 +526,90 @@ fn a_copy_of_here_is_where_the_agent_is() {
     ));
     assert_eq!(text, "---\nname: note\nskills\n");
 }
+
+/// What was installed is a record of the run's session, and the session ends with the agent.
+#[test]
+fn a_run_is_a_session_with_its_skills() {
+    let place = place();
+    let output = run(&place, "exit 7", &["--skill", "skills/one"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(7));
+    let log = said(&mut place.at_home(&["audit", "log", "--json"]));
+    let records: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| records.iter().find(|record| record["event"]["kind"] == kind).unwrap();
+    let (started, ended) = (of("session.started"), of("session.ended"));
+    assert_eq!(started["event"]["agent"], "claude");
+    let installed = of("skills.installed");
+    assert_eq!(installed["session"], started["session"]);
+    assert_eq!(ended["session"], started["session"]);
+    let event = &installed["event"];
+    assert_eq!(event["skills"]["one"], Value::String(said_digest(&place, "skills/one")));
+    assert_eq!((&event["prompt_ns"], &event["prompt_key"]), (&"metier".into(), &"run".into()));
+    assert_eq!(event["attached"], serde_json::json!(["one"]));
+    assert!(event["skills_dir"].as_str().unwrap().ends_with("/.claude/skills"), "{event}");
+}
+
+#[test]
+fn the_network_the_sandbox_and_the_key_of_an_agent_can_be_set() {
+    let place = place();
+    place.write("key", "sk-of-the-file\n");
+    let settings = "echo $ANTHROPIC_API_KEY; cat $HOME/.claude/settings.json";
+    let sandbox = |more: &[&str]| {
+        let output = run(&place, settings, &[&["--no-skills"], more].concat()).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (key, json) = text.split_once('\n').unwrap();
+        (key.to_owned(), serde_json::from_str::<Value>(json).unwrap()["sandbox"].clone())
+    };
+    let (key, usual) = sandbox(&[]);
+    assert_eq!((key.as_str(), &usual["enabled"]), ("", &Value::Bool(true)));
+    assert_eq!(usual["network"]["allowedDomains"], serde_json::json!([]));
+    let (key, open) = sandbox(&[
+        "--allow-domain",
+        "example.org",
+        "--allow-domain",
+        "crates.io",
+        "--require-agent-sandbox",
+        "--api-key-file",
+        "key",
+    ]);
+    assert_eq!(key, "sk-of-the-file");
+    assert_eq!(open["network"]["allowedDomains"], serde_json::json!(["example.org", "crates.io"]));
+    assert_eq!(open["failIfUnavailable"], true);
+    assert_eq!(sandbox(&["--no-agent-sandbox"]).1["enabled"], false);
+
+    let program = agent(&place, "true");
+    let refused = |args: &[&str]| {
+        let args = [args, &["--program", &program, "--no-skills"]].concat();
+        let output = place.at_home(&args).env("PATH", "/usr/bin:/bin").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, told) = refused(&["run", "codex", "--allow-domain", "example.org"]);
+    assert_eq!(code, Some(2), "{told}");
+    assert!(told.contains("Codex has no sandbox that metier can configure"), "{told}");
+    place.write("key", " \n");
+    let (code, told) = refused(&["run", "claude", "--api-key-file", "key"]);
+    assert!(code == Some(5) && told.contains("the API key is empty"), "{told}");
+    let (code, told) = refused(&["run", "claude", "--api-key-file", "nowhere"]);
+    assert!(code == Some(2) && told.contains("cannot read the API key in"), "{told}");
+}
+
+#[test]
+fn what_is_copied_can_be_chosen() {
+    let place = place();
+    for file in ["src/a.rs", "src/b.md", "target/big", "notes.md"] {
+        place.write(&format!("project/{file}"), file);
+    }
+    std::os::unix::fs::symlink("a.rs", place.path().join("project/src/link.rs")).unwrap();
+    let copied = |more: &[&str]| {
+        let flags = [&["--no-skills", "--copy", "project"], more].concat();
+        said(&mut run(&place, "find . -type f | sort | tr '\\n' ' '", &flags))
+    };
+    assert_eq!(copied(&["--exclude", "target"]), "./project/notes.md ./project/src/a.rs ./project/src/b.md ");
+    assert_eq!(copied(&["--include", "**/*.rs"]), "./project/src/a.rs ");
+    let links = copied(&["--include", "**/*.rs", "--follow-links"]);
+    assert_eq!(links, "./project/src/a.rs ./project/src/link.rs ");
+    let told = copied(&["--copy-max", "10"]);
+    assert!(told.contains("project") && told.contains("10"), "{told}");
+    assert_eq!(homes(&place), 0);
+    let output = run(&place, "true", &["--no-skills", "--exclude", "x"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "it is about `--copy`");
+}

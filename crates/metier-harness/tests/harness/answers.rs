@@ -1,6 +1,7 @@
 //! An answer, with what was used, recorded and left behind.
 
 use metier_harness::{AgentEvent, Cost, HarnessError, StopReason, evaluate};
+use metier_prompt::{HostMount, Prompt, Section, WorkspaceSection};
 use metier_skill::Coded as _;
 use serde_json::json;
 
@@ -70,6 +71,39 @@ fn a_given_working_directory_is_used_and_kept() {
     assert_eq!(answer.text, work.to_str().unwrap());
     assert!(work.join("file").exists());
     assert!(ground.left().is_empty());
+}
+
+/// E52: the files of the prompt's workspace are where the agent works, and the model is told which.
+#[test]
+fn the_workspace_of_the_prompt_is_where_the_agent_works() {
+    let ground = Ground::new();
+    ground.write("host/app/src/main.rs", "fn main() {}");
+    ground.write("host/app/target/big", "x");
+    ground.write("host/secret", "x");
+    let workspace = |path: &str| {
+        let mut repo = HostMount::new(ground.path(path)).mounted_at("repo");
+        repo.exclude = vec!["target".to_owned()];
+        let files = WorkspaceSection::new([repo]).allowed_roots([ground.path("host/app")]);
+        let task = Section::new("task", "Task").body("Review repo/.");
+        Prompt::builder("tests", "files").section(task).section(files).build().unwrap().rendering()
+    };
+    let script = "case $prompt in *'- `repo`, without'*) told=told;; esac\n\
+                  echo changed >repo/src/main.rs; end \"$told $(find . -type f)\"";
+    let agent = ground.answering(script);
+    let answer = evaluate(&agent, workspace("host/app")).run(&mut ground.session()).unwrap();
+    assert_eq!(answer.text, "told ./repo/src/main.rs");
+    let kept = std::fs::read_to_string(ground.path("host/app/src/main.rs")).unwrap();
+    assert_eq!(kept, "fn main() {}", "it is a copy");
+    assert!(ground.left().is_empty(), "{:?}", ground.left());
+
+    let error = evaluate(&agent, workspace("host/secret")).run(&mut ground.session()).unwrap_err();
+    assert_eq!(error.code(), "home-workspace", "{error}");
+    // A person's own directory is not written to.
+    let mut agent = ground.answering(script);
+    agent.setup.working = Some(ground.path("host"));
+    let error = evaluate(&agent, workspace("host/app")).run(&mut ground.session()).unwrap_err();
+    assert_eq!(error.code(), "home-no-workspace", "{error}");
+    assert!(!ground.path("host/repo").exists() && ground.left().is_empty());
 }
 
 #[test]

@@ -1,12 +1,19 @@
 //! Typed answers: good, repaired, not to be repaired.
 
 use metier_harness::{AgentEvent, HarnessError, evaluate};
+use metier_prompt::{Prompt, Rendering, Section};
 use metier_skill::Coded as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::ground::{Ground, prompt, story};
+
+/// A prompt whose answer is a review.
+fn review() -> Rendering<Review> {
+    let prompt = Prompt::builder("tests", "one").output::<Review>();
+    prompt.section(Section::new("task", "Task").body("Review.")).build().unwrap().rendering()
+}
 
 #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
 struct Review {
@@ -24,7 +31,7 @@ fn a_good_answer_has_the_type() {
     // The agent is shown the schema.
     let agent =
         ground.answering(&format!("{END}\ncase $prompt in *verdict*issues*) {GOOD};; *) end unasked;; esac"));
-    let answer = evaluate(&agent, prompt("Review.")).run_typed::<Review>(&mut ground.session()).unwrap();
+    let answer = evaluate(&agent, review()).run(&mut ground.session()).unwrap();
     assert_eq!(answer.output, Review { verdict: "fine".to_owned(), issues: 2 });
     assert_eq!(answer.text, r#"{"verdict":"fine","issues":2}"#);
 }
@@ -38,8 +45,8 @@ fn an_answer_is_repaired_once_in_the_same_conversation() {
     );
     let agent = ground.answering(&script);
     let mut events: Vec<AgentEvent> = Vec::new();
-    let builder = evaluate(&agent, prompt("Review.")).on_event(|event| events.push(event.clone()));
-    let answer = builder.run_typed::<Review>(&mut ground.session()).unwrap();
+    let builder = evaluate(&agent, review()).on_event(|event| events.push(event.clone()));
+    let answer = builder.run(&mut ground.session()).unwrap();
     assert_eq!(answer.output.issues, 2);
     assert_eq!(answer.usage.input, 20);
     assert_eq!(story(&events), ["started", "usage", "repairing", "usage"]);
@@ -50,7 +57,7 @@ fn an_answer_that_stays_wrong_is_an_error_with_the_text() {
     let ground = Ground::new();
     let agent = ground.answering("used 10 5 0.001\nend 'First try.'\nread -r again\nend 'Second try.'");
     let mut session = ground.session();
-    let error = evaluate(&agent, prompt("Review.")).run_typed::<Review>(&mut session).unwrap_err();
+    let error = evaluate(&agent, review()).run(&mut session).unwrap_err();
     assert_eq!(error.code(), "harness-output");
     let HarnessError::Output { text, reason, spent } = error else { panic!("{error}") };
     assert_eq!(text, "Second try.");

@@ -3,7 +3,8 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use metier_home::{HostMount, WorkingDirectory, Workspace, link_skill, unlink_skill};
+use metier_home::{WorkingDirectory, Workspace, link_skill, unlink_skill};
+use metier_prompt::HostMount;
 use metier_skill::Coded as _;
 
 use crate::common::Ground;

@@ -29,15 +29,15 @@ impl OverrideStore {
     }
 
     /// The stored overrides of a prompt, if any. Whether they still apply is checked when the prompt is rendered.
-    pub fn load(&self, prompt: &Prompt, tag: &str) -> Result<Option<PromptOverrides>, SessionError> {
+    pub fn load<O>(&self, prompt: &Prompt<O>, tag: &str) -> Result<Option<PromptOverrides>, SessionError> {
         read(&self.file(prompt, tag)?)
     }
 
     /// Changes the stored overrides of a prompt. Overrides that do not apply to the prompt are not stored. Concurrent
     /// changes are not lost.
-    pub fn change(
+    pub fn change<O>(
         &self,
-        prompt: &Prompt,
+        prompt: &Prompt<O>,
         tag: &str,
         change: impl FnOnce(&mut PromptOverrides),
     ) -> Result<PromptOverrides, SessionError> {
@@ -61,7 +61,7 @@ impl OverrideStore {
         Ok(overrides)
     }
 
-    fn file(&self, prompt: &Prompt, tag: &str) -> Result<PathBuf, SessionError> {
+    fn file<O>(&self, prompt: &Prompt<O>, tag: &str) -> Result<PathBuf, SessionError> {
         let tag = SectionKey::new(tag)?;
         let directory = self.directory.join(prompt.namespace()).join(prompt.key());
         Ok(directory.join(format!("{tag}.json")))
