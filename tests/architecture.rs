@@ -21,6 +21,7 @@ const LIFE: &[&str] = &[
     "metier-store",
     "metier-session",
     "metier-home",
+    "metier-guard",
     "metier-mcp",
     "metier-harness",
     "metier-host",

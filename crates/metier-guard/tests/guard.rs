@@ -1,0 +1,6 @@
+//! Everything about hooks that needs no agent.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+
+#[path = "guard/settings.rs"]
+mod settings;
