@@ -66,15 +66,15 @@ fn starts(metier: &Path, place: &Path) -> anyhow::Result<()> {
         // What was written a moment ago is read each time: its times vouch for nothing yet.
         thread::sleep(Duration::from_millis(2_100));
         let bare = Path::new(env!("CARGO_BIN_EXE_bare-mcp"));
+        let serve = ["serve", "--root", &skills.to_string_lossy()].map(str::to_owned).to_vec();
+        let standard = [&serve[..], &["--profile", "standard"].map(str::to_owned)].concat();
         let mut servers = vec![
             ("the smallest `rmcp` server", bare.to_owned(), Vec::new()),
             ("the same on one thread", bare.to_owned(), vec!["one".to_owned()]),
-            (
-                "metier serve",
-                metier.to_owned(),
-                vec!["serve".to_owned(), "--root".to_owned(), skills.to_string_lossy().into_owned()],
-            ),
+            ("metier serve", metier.to_owned(), serve),
+            ("metier serve, profile `standard`", metier.to_owned(), standard),
         ];
+        let fast = servers.len();
         for (title, program, args) in PEERS {
             let Some(program) = peers.as_ref().map(|peers| peers.join(program)).filter(|path| path.exists())
             else {
@@ -87,8 +87,8 @@ fn starts(metier: &Path, place: &Path) -> anyhow::Result<()> {
         }
         let mut best = vec![Duration::MAX; servers.len()];
         let mut is_silent = vec![false; servers.len()];
-        // Others than these three take seconds.
-        let rounds = |index: usize| if index < 3 { ROUNDS } else { 3 };
+        // The others take seconds.
+        let rounds = |index: usize| if index < fast { ROUNDS } else { 3 };
         for round in 0..=ROUNDS {
             for (index, (_, program, args)) in servers.iter().enumerate() {
                 if round > rounds(index) || is_silent[index] {

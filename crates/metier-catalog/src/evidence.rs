@@ -1,6 +1,5 @@
 //! What a catalog is based on. It shows later, without a scan, whether a new catalog would be the same.
 
-use std::collections::HashSet;
 use std::fs;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,15 +9,16 @@ use metier_skill::disk::open_directory;
 use rustix::fs::{AtFlags, CWD, statat};
 use serde::{Deserialize, Serialize};
 
-use crate::record::Outcome;
-use crate::scan::{Record, Survey};
+use crate::scan::Survey;
+use crate::shown::Basis;
 use crate::stamp::Stamp;
 
 /// The state of the disk when a catalog was built: the roots, every folder in which skills can be added or
-/// removed, and the `SKILL.md` files of the skills whose texts were shown.
+/// removed, and the `SKILL.md` files that a list of skills depends on.
 ///
-/// While it holds, a scan would find skills in the same folders with the same texts. For skills that were not
-/// shown only the locations are checked; a scan finds out whether one of them was broken or fixed. A check
+/// While it holds, each skill that was shown is still the one of its name, with the same text. If the list had
+/// all skills, it is still the same list. If some were left out to save room, only the locations of those are
+/// checked: a scan finds out whether one of them was broken, or got a name that belongs on the list. A check
 /// reads metadata only, no files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
@@ -55,7 +55,7 @@ impl RootEvidence {
     }
 
     /// What a survey of a root is based on; `None` if file times cannot prove that nothing changed.
-    pub(crate) fn of(path: &Path, real: &Path, survey: &Survey, shown: Shown<'_>) -> Option<Self> {
+    pub(crate) fn of(path: &Path, real: &Path, survey: &Survey, basis: &Basis<'_>) -> Option<Self> {
         let text = |below: &[u8]| std::str::from_utf8(below).ok().map(str::to_owned);
         let settled = |stamp: Option<Stamp>| stamp.filter(|stamp| stamp.is_settled_at(survey.when));
         let mut evidence = Self { real: Some(real.to_owned()), ..Self::absent(path) };
@@ -69,7 +69,7 @@ impl RootEvidence {
             evidence.folders.push((text(&folder.below)?, settled(folder.stamp)?));
         }
         for record in &survey.records {
-            if shown.has(record, path) {
+            if basis.has(record, path) {
                 let (below, stamp) = (text(&record.below)?, settled(record.stamp)?);
                 match &record.target {
                     Some(target) => evidence.linked.push((below, target.clone(), stamp)),
@@ -97,28 +97,6 @@ impl RootEvidence {
                 fs::canonicalize(real.join(below)).is_ok_and(|leads| leads == *target)
                     && is_same(CWD, target.join("SKILL.md").as_os_str().as_bytes(), *stamp)
             })
-    }
-}
-
-/// Which texts matter.
-#[derive(Clone, Copy)]
-pub(crate) enum Shown<'a> {
-    /// Those of the skills in these directories.
-    These(&'a HashSet<&'a Path>),
-    /// All texts, because a skill's name can differ from its directory's name and so replace another skill.
-    All,
-}
-
-impl Shown<'_> {
-    /// Whether a record's text matters: it was shown, or may be shown after a fix or a change of its
-    /// visibility.
-    fn has(self, record: &Record, root: &Path) -> bool {
-        match (self, &record.outcome) {
-            (Self::All, _) | (_, Outcome::Broken(..)) => true,
-            (Self::These(shown), Outcome::Skill(facts, _)) => {
-                facts.is_hidden_from_models || shown.contains(&*record.path(root))
-            }
-        }
     }
 }
 

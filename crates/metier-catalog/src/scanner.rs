@@ -1,6 +1,5 @@
 //! Builds catalogs from roots, and remembers results between scans.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -12,12 +11,13 @@ use rayon::prelude::*;
 use crate::builtin::{BUILTIN, Builtin};
 use crate::catalog::{Candidate, CatalogDraft, RootReport, UnusableSkill};
 use crate::entry::{Entry, SkillId, SkillPlace};
-use crate::evidence::{Evidence, RootEvidence, Shown};
+use crate::evidence::{Evidence, RootEvidence};
 use crate::index::IndexFile;
 use crate::problem::{Problem, ProblemCode};
 use crate::record::{Outcome, SkillFacts};
 use crate::root::Root;
 use crate::scan::{self, Record, RootScan, Survey};
+use crate::shown::{Basis, ShownSkills};
 use crate::stamp::Stamp;
 use crate::trees::Trees;
 use crate::{Bounds, Catalog, CatalogError, Precedence, Scope, State, StateRules, Tier};
@@ -148,16 +148,44 @@ impl Scanner {
         Catalog::new(all, options.precedence, &options.rules.limits, &mut self.trees, reports)
     }
 
-    /// What the last catalog is based on, for a caller that showed the texts of the skills in these
-    /// directories. `None` if file times cannot prove that nothing changed.
-    pub fn evidence(&self, shown: &HashSet<&Path>) -> Option<Evidence> {
-        let is_free = self.options.rules.profile == Profile::Lenient;
-        let shown = if is_free { Shown::All } else { Shown::These(shown) };
-        let of_root = |(root, memory): (&Root, &Memory)| match (&memory.real, &memory.survey) {
-            (Some(real), Some(survey)) => RootEvidence::of(&root.path, real, survey, shown),
-            _ => fs::symlink_metadata(&root.path).is_err().then(|| RootEvidence::absent(&root.path)),
+    /// What the last catalog is based on, for a caller that showed a list of its skills. `None` if file times
+    /// cannot prove that nothing changed.
+    pub fn evidence(&self, shown: &ShownSkills<'_>) -> Option<Evidence> {
+        let last = self.last_rank(shown);
+        let of_root = |(number, (root, memory)): (usize, (&Root, &Memory))| {
+            let (Some(real), Some(survey)) = (&memory.real, &memory.survey) else {
+                let is_absent = fs::symlink_metadata(&root.path).is_err();
+                return is_absent.then(|| RootEvidence::absent(&root.path));
+            };
+            let basis = if self.options.rules.profile != Profile::Lenient {
+                // The name is the directory's, so a shown skill cannot be replaced by changing a file.
+                Basis::Shown(shown)
+            } else if shown.is_complete() || Some(self.rank(root, number)) < last {
+                Basis::All
+            } else {
+                Basis::Rivals(shown.rivals(root, survey))
+            };
+            RootEvidence::of(&root.path, real, survey, &basis)
         };
-        self.options.roots.iter().zip(&self.roots).map(of_root).collect::<Option<_>>().map(Evidence::new)
+        let roots = self.options.roots.iter().zip(&self.roots).enumerate();
+        roots.map(of_root).collect::<Option<_>>().map(Evidence::new)
+    }
+
+    /// The rank of a root: its skills take precedence over those of roots with a higher one.
+    fn rank(&self, root: &Root, number: usize) -> (usize, Scope, usize) {
+        (self.options.precedence.rank(root.tier), root.scope, number + 1)
+    }
+
+    /// The highest rank of a root with a shown skill.
+    fn last_rank(&self, shown: &ShownSkills<'_>) -> Option<(usize, Scope, usize)> {
+        let builtin = BUILTIN.iter().any(|builtin| shown.contains(&builtin_path(builtin)));
+        let builtin = builtin.then(|| (self.options.precedence.rank(Tier::Builtin), Scope::System, 0));
+        let roots = self.options.roots.iter().zip(&self.roots).enumerate();
+        let shown = roots.filter_map(|(number, (root, memory))| {
+            let survey = memory.survey.as_ref()?;
+            shown.has_any_of(root, survey).then(|| self.rank(root, number))
+        });
+        shown.chain(builtin).max()
     }
 
     /// Writes new results to the index, if there is one. The catalog does not depend on it.
@@ -172,7 +200,7 @@ impl Scanner {
     }
 
     fn builtin(&self, builtin: &'static Builtin) -> Option<Candidate> {
-        let path = PathBuf::from(format!("builtin:{}", builtin.name()));
+        let path = builtin_path(builtin);
         let Outcome::Skill(facts, _) = builtin.outcome(&Rules::standard()) else { return None };
         let place =
             SkillPlace { path: path.clone(), target: None, tier: Tier::Builtin, scope: Scope::System };
@@ -229,6 +257,11 @@ fn entry(facts: Arc<SkillFacts>, stamp: Option<Stamp>, place: SkillPlace, states
         places: vec![place],
         builtin: None,
     }
+}
+
+/// The path of a built-in skill, which is on no disk.
+fn builtin_path(builtin: &Builtin) -> PathBuf {
+    PathBuf::from(format!("builtin:{}", builtin.name()))
 }
 
 /// Reports a root that cannot be used, unless it is optional and missing.

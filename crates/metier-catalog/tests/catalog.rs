@@ -7,6 +7,8 @@ mod support;
 
 #[path = "catalog/behaviour.rs"]
 mod behaviour;
+#[path = "catalog/evidence.rs"]
+mod evidence;
 #[path = "catalog/index.rs"]
 mod index;
 #[path = "catalog/roots.rs"]

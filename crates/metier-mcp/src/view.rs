@@ -20,12 +20,19 @@ pub struct Greeting {
     pub(crate) tools: Vec<Tool>,
     /// The directories of the skills whose texts it contains.
     skills: Vec<PathBuf>,
+    /// Whether these are all skills that models may use.
+    is_complete: bool,
 }
 
 impl Greeting {
     /// The directories of the skills whose names or texts it contains.
     pub fn skills(&self) -> &[PathBuf] {
         &self.skills
+    }
+
+    /// Whether it contains every skill that models may use: none was left out to save room.
+    pub const fn is_complete(&self) -> bool {
+        self.is_complete
     }
 }
 
@@ -58,8 +65,9 @@ impl View {
         }
         let tools = tools.into_iter().map(as_tool).collect();
         let named = if skills.len() <= NAMED_SKILLS { skills.len() } else { listed };
+        let is_complete = named == skills.len();
         let named = skills.iter().take(named).map(|entry| entry.path().to_owned()).collect();
-        let shown = Arc::new(Greeting { instructions, tools, skills: named });
+        let shown = Arc::new(Greeting { instructions, tools, skills: named, is_complete });
         Self { catalog, stock, skills, shown, offered, search: OnceLock::new() }
     }
 

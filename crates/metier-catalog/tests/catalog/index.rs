@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
-use metier_catalog::{Catalog, CatalogOptions, Entry, Evidence, Scanner, Tier};
+use metier_catalog::{CatalogOptions, Evidence, Scanner, Tier};
 use proptest::prelude::*;
 
+use crate::evidence::{evidence, shown_text};
 use crate::support::{Place, later, now, skill_md, text, tick};
 
-fn options(place: &Place) -> CatalogOptions {
+pub(crate) fn options(place: &Place) -> CatalogOptions {
     let mut options = CatalogOptions::new(vec![place.root("root", Tier::User)]);
     options.index = Some(place.path("index"));
     options
@@ -376,56 +377,6 @@ proptest! {
             known = evidence(&warm, &catalog).map(|evidence| (evidence, shown));
         }
     }
-}
-
-/// What somebody sees who is shown every skill.
-fn shown_text(catalog: &Catalog) -> Vec<String> {
-    catalog.skills().map(|entry| format!("{} {}", entry.id, entry.description())).collect()
-}
-
-fn evidence(scanner: &Scanner, catalog: &Catalog) -> Option<Evidence> {
-    scanner.evidence(&catalog.skills().map(Entry::path).collect())
-}
-
-#[test]
-fn evidence_holds_until_something_that_was_shown_may_have_changed() {
-    let place = Place::new();
-    for name in ["a", "group/b"] {
-        place.skill(&format!("root/{name}"), "Use.");
-    }
-    place.skill("elsewhere/linked", "Use.");
-    place.link("root/linked", place.path("elsewhere/linked"));
-    let mut options = options(&place);
-    let mut later_root = place.root("later", Tier::User);
-    later_root.is_optional = true;
-    options.roots.push(later_root);
-    let taken = || {
-        let mut scanner = Scanner::new(options.clone());
-        let catalog = scanner.scan(later());
-        let all = evidence(&scanner, &catalog).unwrap();
-        assert!(all.holds());
-        (all, scanner.evidence(&[place.path("root/a")].iter().map(PathBuf::as_path).collect()).unwrap())
-    };
-    let changes: [(&str, &dyn Fn(), bool); 5] = [
-        ("a file beside SKILL.md", &|| drop(place.write("root/a/more.md", "x")), true),
-        ("a description that was not shown", &|| drop(place.skill("root/group/b", "Use it.")), true),
-        ("a description that was", &|| drop(place.skill("root/a", "Use it.")), false),
-        ("a new skill in a group", &|| drop(place.skill("root/group/c", "Use.")), false),
-        ("a root that was not there", &|| drop(place.skill("later/d", "Use.")), false),
-    ];
-    for (what, change, holds) in changes {
-        let (_, some) = taken();
-        tick(&place);
-        change();
-        assert_eq!(some.holds(), holds, "{what}");
-    }
-    let (all, _) = taken();
-    tick(&place);
-    place.skill("elsewhere/linked", "Use it.");
-    assert!(!all.holds(), "what a link leads to");
-    let mut scanner = Scanner::new(options.clone());
-    let catalog = scanner.scan(now());
-    assert!(evidence(&scanner, &catalog).is_none(), "what is fresh proves nothing");
 }
 
 #[test]

@@ -135,6 +135,29 @@ fn a_name_that_is_taken_over_is_noticed() {
     assert!(start(&place, &args).1.contains("Takes the first place."), "{}", start(&place, &args).1);
 }
 
+/// A skill that was left out of the list, and gets a name in place that belongs on it: nothing that is shown is wrong, so
+/// the list is shown, and the client is told at once that there is another.
+#[test]
+fn a_new_name_below_the_list_is_told_and_listed_next_time() {
+    let place = Place::new();
+    for number in 0..60 {
+        place.skill(
+            &format!("skills/z{number}"),
+            "Is far down the list, and there is no room for it in there.",
+        );
+    }
+    let args = ["--skill-list-tokens", "400", "--root", "skills:user"];
+    settle(&place, &args);
+    place.write("skills/z59/SKILL.md", "---\nname: aa\ndescription: Belongs in the first place.\n---\n");
+    let (mut client, shown) = start(&place, &args);
+    assert!(!shown.contains("Belongs in the first place."), "{shown}");
+    assert_eq!(client.receive()["method"], "notifications/tools/list_changed");
+    let listed = client.call("list_skills", &json!({ "query": "aa" })).to_string();
+    assert!(listed.contains("Belongs in the first place."), "{listed}");
+    client.leave();
+    assert!(start(&place, &args).1.contains("Belongs in the first place."));
+}
+
 /// A call that waits for an answer keeps no other of the same client waiting; what is served may change meanwhile.
 #[test]
 fn a_question_keeps_nothing_from_being_done() {

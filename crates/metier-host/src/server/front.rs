@@ -3,13 +3,12 @@
 //! It is a cache and nothing more. It is believed only for the same program and settings, and as long as no skill in it can have changed.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use metier_catalog::{Evidence, Scanner};
+use metier_catalog::{Evidence, Scanner, ShownSkills};
 use metier_mcp::{Greeting, LibraryOptions};
 use metier_skill::Digest;
 use serde::{Deserialize, Serialize};
@@ -70,7 +69,7 @@ impl Front {
 
     /// Stores the current skill list for the next start. A failure is ignored.
     pub(super) fn write(&self, shown: &Greeting, scanner: &Scanner) {
-        let skills: HashSet<&Path> = shown.skills().iter().map(PathBuf::as_path).collect();
+        let skills = ShownSkills::new(shown.skills().iter().map(PathBuf::as_path), shown.is_complete());
         let Some(evidence) = scanner.evidence(&skills) else { return self.forget() };
         let kept = Kept { purpose: Cow::Borrowed(&self.purpose), evidence, shown: shown.clone() };
         let Ok(bytes) = serde_json::to_vec(&kept) else { return };
