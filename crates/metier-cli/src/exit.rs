@@ -120,7 +120,9 @@ fn of_host(error: &HostError, output: &mut Output) -> Exit {
         | HostError::NotAFolder { .. }
         | HostError::Policy(_)
         | HostError::NoJournalDirectory { .. }
-        | HostError::TrustedKeys { .. } => Exit::Usage,
+        | HostError::TrustedKeys { .. }
+        | HostError::NoKey
+        | HostError::EmptyKey { .. } => Exit::Usage,
         HostError::NoRoot { .. }
         | HostError::NoFolder { .. }
         | HostError::NoSkill { .. }
@@ -196,7 +198,7 @@ fn of_session(error: &SessionError, output: &mut Output) -> Exit {
 fn of_harness(error: &HarnessError, output: &mut Output) -> Exit {
     match error {
         HarnessError::NotInstalled { .. } => Exit::NotFound,
-        HarnessError::Unsupported { .. } => Exit::Usage,
+        HarnessError::Unsupported { .. } | HarnessError::Settings { .. } => Exit::Usage,
         HarnessError::Output { text, .. } => {
             output.complaint(&format!("the answer was: {text}"));
             Exit::Findings

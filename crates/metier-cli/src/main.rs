@@ -2,6 +2,7 @@
 //!
 //! One file per command in `commands/`, the formats of findings in `render/`. Rules about skills are in other crates.
 
+mod asking;
 mod commands;
 #[cfg(test)]
 mod docs_cli;

@@ -91,6 +91,24 @@ fn variable(text: &str) -> Result<(String, String), String> {
 }
 
 impl Placing {
+    /// The file with the API key.
+    pub(crate) fn api_key_file(&self) -> Option<&Path> {
+        self.api_key_file.as_deref()
+    }
+
+    /// Whether any other of these was given.
+    pub(crate) const fn is_given(&self) -> bool {
+        let Files { workspace, copy, .. } = &self.files;
+        let Isolation { allow_domain, require_agent_sandbox, no_agent_sandbox } = &self.isolation;
+        *workspace
+            || self.hermetic
+            || self.host_env
+            || *require_agent_sandbox
+            || *no_agent_sandbox
+            || self.program.is_some()
+            || !(copy.is_empty() && self.env.is_empty() && allow_domain.is_empty())
+    }
+
     /// The agent with these options.
     pub(crate) fn home<'a>(&self, metier: &'a Metier, agent: Agent) -> anyhow::Result<HomeBuilder<'a>> {
         let mut home = metier.home(agent);

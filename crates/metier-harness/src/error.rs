@@ -54,13 +54,51 @@ pub enum HarnessError {
         /// What was used until then.
         spent: Box<UsageSoFar>,
     },
-    /// The agent printed something else than its protocol, and nothing of that.
-    #[error("{agent} does not speak its protocol; it printed {line:?}")]
+    /// The agent sent something else than its protocol, and nothing of that.
+    #[error("{agent} does not speak its protocol; it sent {line:?}")]
     Garbage {
         /// The agent.
         agent: String,
-        /// The first line that it printed, shortened.
+        /// The first line that it sent, shortened.
         line: String,
+    },
+    /// The settings of a model server cannot be used. Nothing was sent.
+    #[error("{agent} cannot be asked: {reason}")]
+    Settings {
+        /// The server.
+        agent: String,
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// A model server did not answer at all.
+    #[error("{agent} at {address} cannot be reached: {reason}")]
+    Unreachable {
+        /// The server.
+        agent: String,
+        /// Its address.
+        address: String,
+        /// Why.
+        reason: String,
+        /// What was used until then.
+        spent: Box<UsageSoFar>,
+    },
+    /// A model server refused the API key, or that there is none.
+    #[error("{agent} refused the API key: {reason}")]
+    Key {
+        /// The server.
+        agent: String,
+        /// What it said, without the key.
+        reason: String,
+    },
+    /// The connection to a model server broke in the middle of an answer.
+    #[error("{agent} did not finish its answer: {reason}")]
+    Broken {
+        /// The server.
+        agent: String,
+        /// What happened.
+        reason: String,
+        /// What was used until then.
+        spent: Box<UsageSoFar>,
     },
     /// The deadline of the evaluation passed.
     #[error("{agent} did not answer within {} s", limit.as_secs_f64())]
@@ -147,6 +185,8 @@ impl HarnessError {
         match self {
             Self::Crashed { spent, .. }
             | Self::Hung { spent, .. }
+            | Self::Unreachable { spent, .. }
+            | Self::Broken { spent, .. }
             | Self::Deadline { spent, .. }
             | Self::Budget { spent, .. }
             | Self::Cancelled { spent }
@@ -161,6 +201,8 @@ impl HarnessError {
         match &mut self {
             Self::Crashed { spent, .. }
             | Self::Hung { spent, .. }
+            | Self::Unreachable { spent, .. }
+            | Self::Broken { spent, .. }
             | Self::Deadline { spent, .. }
             | Self::Budget { spent, .. }
             | Self::Cancelled { spent }
@@ -183,6 +225,10 @@ impl Coded for HarnessError {
             Self::Crashed { .. } => "harness-crashed",
             Self::Hung { .. } => "harness-hung",
             Self::Garbage { .. } => "harness-garbage",
+            Self::Settings { .. } => "harness-settings",
+            Self::Unreachable { .. } => "harness-unreachable",
+            Self::Key { .. } => "harness-key",
+            Self::Broken { .. } => "harness-broken",
             Self::Deadline { .. } => "harness-deadline",
             Self::Budget { .. } => "harness-budget",
             Self::Cancelled { .. } => "harness-cancelled",
@@ -203,7 +249,11 @@ impl Coded for HarnessError {
             }
             Self::NotStarted { .. } => "run the agent by hand to see whether it works on this machine",
             Self::Hung { .. } => "set a longer silence, or look at what the agent was doing in the events",
-            Self::Garbage { .. } => "check that the program is the agent, and its version",
+            Self::Garbage { .. } => "check that the program or address is that of the agent, and its version",
+            Self::Settings { .. } => "name a model, and check the base URL and the headers",
+            Self::Unreachable { .. } => "check the base URL, and that the server runs",
+            Self::Key { .. } => "check the key, and that it is one of this server",
+            Self::Broken { .. } => "ask again; a proxy in between may have a time limit of its own",
             Self::Deadline { .. } => "set a longer deadline, or a smaller task",
             Self::Budget { .. } => "start a session with a larger budget",
             Self::Output { .. } => {

@@ -175,7 +175,8 @@ impl<'a, Output> EvaluationBuilder<'a, Output> {
 
 impl EvaluationOptions<'_> {
     fn run(self, session: &mut Session, output: Option<&OutputType>) -> Result<Answer, HarnessError> {
-        let installs = self.harness.home().is_some_and(|setup| setup.home.isolation.install_skills);
+        let installs = self.harness.home().is_some_and(|setup| setup.home.isolation.install_skills)
+            || self.harness.skill_tools().is_some();
         let rendering = self.rendering.clone().install_skills(installs);
         if self.resumed.is_some() && self.harness.resume().is_none() {
             let agent = self.harness.title().to_owned();

@@ -4,11 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use metier_prompt::RenderedPrompt;
+use metier_session::SkillTool;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::HarnessError;
 use crate::message::{AgentMessage, ToolAnswered};
+use crate::offered::SkillTools;
 use crate::permission::PermissionAnswer;
 use crate::setup::{AgentPlace, AgentSetup};
 
@@ -29,6 +31,11 @@ pub trait Harness: fmt::Debug + Send + Sync {
 
     /// How its home is made, if it finds skills in a home. Without it, skills stay in the prompt.
     fn home(&self) -> Option<&AgentSetup> {
+        None
+    }
+
+    /// How it gets the prompt's skills without a home: as tools, or in its instructions.
+    fn skill_tools(&self) -> Option<&SkillTools> {
         None
     }
 
@@ -95,6 +102,11 @@ pub struct Opening<'a> {
     pub model: Option<&'a str>,
     /// The JSON schema of the answer, if it must have one. It is also in the prompt's text, so an agent may ignore it.
     pub schema: Option<&'a Value>,
+    /// Tools that load the prompt's skills, for agents that have [`Harness::skill_tools`]. Calls of them are
+    /// [`AgentMessage::ToolCall`] as well.
+    pub skill_tools: &'a [SkillTool],
+    /// What the model is told besides the prompt, for the same agents: which skills there are, and how to load them.
+    pub instructions: Option<&'a str>,
 }
 
 /// A conversation with a running agent. Dropping it stops the agent with all its processes.
@@ -143,6 +155,8 @@ pub struct Capabilities {
     pub agent: String,
     /// It finds skills in its home.
     pub skills: bool,
+    /// It gets the prompt's skills as tools, or in its instructions.
+    pub skill_tools: bool,
     /// It can call the tools of a prompt.
     pub tools: bool,
     /// It asks for permission.
@@ -159,6 +173,7 @@ impl Capabilities {
         Self {
             agent: harness.name().to_owned(),
             skills: harness.home().is_some(),
+            skill_tools: harness.skill_tools().is_some(),
             tools: harness.tools().is_some(),
             permissions: harness.permissions().is_some(),
             interrupt: harness.interrupt().is_some(),

@@ -23,6 +23,9 @@ mod lane;
 mod lines;
 mod mcp;
 mod message;
+mod offered;
+#[cfg(feature = "openai")]
+mod openai;
 mod output;
 mod permission;
 mod program;
@@ -44,6 +47,12 @@ pub use harness::{
 };
 pub use lines::{AgentLine, LINE_MAX, LineSplitter};
 pub use message::{AgentMessage, PromptToolCall, ToolAnswered, TurnEnd};
+pub use offered::{InjectedSkills, SkillTools};
+#[cfg(feature = "openai")]
+pub use openai::{
+    ModelCall, ModelReply, OPENAI_BASE_URL, OpenAi, OpenAiApi, OpenAiDecoder, OpenAiSettings, Prices,
+    ReplyProblem, Retries, ServerEvent, SseSplitter,
+};
 pub use permission::{PermissionAnswer, PermissionHandler, PermissionRequest, Permissions};
 pub use program::{ProgramConversation, ToolBridge};
 pub use protocol::{Outbox, ProgramEnding, Protocol};

@@ -15,6 +15,7 @@ use crate::evaluation::{Evaluation, LoadedSkill, StopReason, Walls};
 use crate::event::{AgentEvent, AgentEventKind};
 use crate::harness::{Answered, Conversation, Opening};
 use crate::message::{AgentMessage, PromptToolCall, ToolAnswered, TurnEnd};
+use crate::offered::Offered;
 use crate::output::OutputType;
 use crate::permission::{PermissionAnswer, PermissionRequest};
 use crate::setup::{AgentPlace, agent_skills};
@@ -52,7 +53,7 @@ pub(crate) struct Run<'a> {
     before: UsageSoFar,
     /// What the current one has used.
     now: UsageSoFar,
-    skills: Vec<LoadedSkill>,
+    pub(crate) skills: Vec<LoadedSkill>,
     tool_calls: u64,
     expansions: u64,
 }
@@ -67,12 +68,14 @@ enum Ended {
 
 /// The skills of one conversation.
 #[derive(Default)]
-struct Mounted {
+pub(crate) struct Mounted {
     skills: Vec<AgentSkill>,
     /// Calls that load a skill, until their result is there.
     loading: HashMap<String, String>,
     /// What this conversation activated in the session.
     activated: Vec<String>,
+    /// The same for an agent without a home.
+    pub(crate) offered: Option<Offered>,
 }
 
 impl Mounted {
@@ -124,11 +127,11 @@ impl<'a> Run<'a> {
         Walls { permissions: self.options.harness.permissions().is_some(), ..Walls::default() }
     }
 
-    fn agent(&self) -> String {
+    pub(crate) fn agent(&self) -> String {
         self.options.harness.title().to_owned()
     }
 
-    fn emit(&mut self, event: &AgentEvent) {
+    pub(crate) fn emit(&mut self, event: &AgentEvent) {
         (self.options.handler)(event);
     }
 
@@ -152,13 +155,33 @@ impl<'a> Run<'a> {
         let mut place = harness.home().map(|setup| setup.make(&rendered.workspace)).transpose()?;
         let mut mounted = match &mut place {
             Some(place) => self.install(turn.session(), &rendered, place)?,
-            None => Mounted::default(),
+            None => Mounted { offered: self.offer(turn.session(), &rendered)?, ..Mounted::default() },
         };
+        let result = self.converse(turn, place.as_ref(), &mut mounted, &rendered, output);
+        // The next conversation does not know them.
+        for name in &mounted.activated {
+            turn.session().deactivate(name)?;
+        }
+        mounted.offered.map_or(Ok(()), |offered| offered.withdraw(turn.session()))?;
+        result
+    }
+
+    fn converse(
+        &mut self,
+        turn: &mut Turn<'_>,
+        place: Option<&AgentPlace>,
+        mounted: &mut Mounted,
+        rendered: &RenderedPrompt,
+        output: Option<&OutputType>,
+    ) -> Result<Answer, HarnessError> {
+        let harness = self.options.harness;
         let opening = Opening {
-            prompt: &rendered,
-            place: place.as_ref(),
+            prompt: rendered,
+            place,
             model: self.options.model.as_deref(),
             schema: output.map(|output| &output.schema),
+            skill_tools: mounted.offered.as_ref().map(|offered| offered.tools.as_slice()).unwrap_or_default(),
+            instructions: mounted.offered.as_ref().and_then(|offered| offered.instructions.as_deref()),
         };
         // Sections that are opened begin a new conversation with the new prompt.
         let resumed = self.options.resumed.as_deref().filter(|_| self.expansions == 0);
@@ -167,13 +190,7 @@ impl<'a> Run<'a> {
             _ => harness.open(&opening)?,
         };
         self.before = self.before + std::mem::take(&mut self.now);
-        let result = self.answer(turn, &mut *conversation, &mut mounted, &rendered, output);
-        drop(conversation);
-        // The next conversation does not know them.
-        for name in &mounted.activated {
-            turn.session().deactivate(name)?;
-        }
-        result
+        self.answer(turn, &mut *conversation, mounted, rendered, output)
     }
 
     fn install(
@@ -281,7 +298,10 @@ impl<'a> Run<'a> {
                     conversation.answer(&Answered::Permission { id: &request.id, answer: &answer })?;
                 }
                 AgentMessage::ToolCall(call) => {
-                    let result = Self::tool(turn, &call)?;
+                    let result = match self.skill_tool(turn.session(), mounted, &call) {
+                        Some(result) => result,
+                        None => Self::tool(turn, &call)?,
+                    };
                     conversation.answer(&Answered::Tool { id: &call.id, result: &result })?;
                     if let Some(expansion) = turn.expansion() {
                         let sections = expansion.overrides.keys().map(ToString::to_string).collect();

@@ -153,7 +153,8 @@ impl AgentPlace {
         let installed = install_prompt(rendered, &mut self.home, &self.working, &self.mount)?;
         let skills = agent_skills(installed.skills.iter().map(|skill| &skill.mounted));
         if !skills.is_empty() {
-            session.prompt_skills_installed(&skills, prompt_skills(prompt, &installed))?;
+            let record = prompt_skills(prompt, |kind| installed.names(kind), &installed.directory);
+            session.prompt_skills_installed(&skills, record)?;
         }
         Ok(installed)
     }
@@ -237,15 +238,20 @@ pub(crate) fn agent_skills<'a>(mounted: impl IntoIterator<Item = &'a MountedSkil
     mounted.into_iter().map(skill).collect()
 }
 
-fn prompt_skills(prompt: &Prompt, installed: &InstalledPrompt) -> PromptSkills {
+/// Which skills a prompt brought, as they are recorded: their names by how they came into it.
+pub(crate) fn prompt_skills(
+    prompt: &Prompt,
+    names: impl Fn(SkillKind) -> Vec<String>,
+    directory: &Path,
+) -> PromptSkills {
     PromptSkills {
         prompt_ns: prompt.namespace().to_owned(),
         prompt_key: prompt.key().to_owned(),
-        inline: installed.names(SkillKind::Inline),
-        referenced: installed.names(SkillKind::Referenced),
-        attached: installed.names(SkillKind::Attached),
-        discovered: installed.names(SkillKind::Discovered),
-        skills_dir: installed.directory.display().to_string(),
+        inline: names(SkillKind::Inline),
+        referenced: names(SkillKind::Referenced),
+        attached: names(SkillKind::Attached),
+        discovered: names(SkillKind::Discovered),
+        skills_dir: directory.display().to_string(),
     }
 }
 

@@ -5,6 +5,10 @@
 
 #[path = "harness/answers.rs"]
 mod answers;
+#[cfg(feature = "openai")]
+#[path = "harness/canned.rs"]
+mod canned;
+#[cfg(feature = "openai")]
 #[path = "harness/capabilities.rs"]
 mod capabilities;
 #[path = "harness/claude_frames.rs"]
@@ -23,6 +27,18 @@ mod ground;
 mod launcher;
 #[path = "harness/limits.rs"]
 mod limits;
+#[cfg(feature = "openai")]
+#[path = "harness/openai.rs"]
+mod openai;
+#[cfg(feature = "openai")]
+#[path = "harness/openai_faults.rs"]
+mod openai_faults;
+#[cfg(feature = "openai")]
+#[path = "harness/openai_frames.rs"]
+mod openai_frames;
+#[cfg(feature = "openai")]
+#[path = "harness/openai_skills.rs"]
+mod openai_skills;
 #[path = "harness/permissions.rs"]
 mod permissions;
 #[path = "harness/scripted.rs"]

@@ -304,6 +304,19 @@ pub enum HostError {
         /// The agent.
         title: &'static str,
     },
+    /// `OpenAI` is to be asked, and there is no API key.
+    #[cfg(feature = "openai")]
+    #[error(
+        "there is no API key for OpenAI; set `OPENAI_API_KEY`, name a file with the key, or name another server"
+    )]
+    NoKey,
+    /// The file that an API key should be in is empty.
+    #[cfg(feature = "openai")]
+    #[error("{} has no API key in it", path.display())]
+    EmptyKey {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 impl HostError {
@@ -381,6 +394,10 @@ impl Coded for HostError {
             Self::NoHarness { .. } => "agent-without-harness",
             #[cfg(feature = "harness")]
             Self::NoAgentSandbox { .. } => "agent-without-sandbox",
+            #[cfg(feature = "openai")]
+            Self::NoKey => "no-api-key",
+            #[cfg(feature = "openai")]
+            Self::EmptyKey { .. } => "empty-api-key",
         }
     }
 

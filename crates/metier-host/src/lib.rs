@@ -40,6 +40,8 @@ mod harness;
 mod home;
 mod host;
 mod machine;
+#[cfg(feature = "openai")]
+mod openai;
 mod opened;
 mod policy;
 #[cfg(feature = "session")]
@@ -76,6 +78,8 @@ pub use harness::HomeBuilder;
 pub use home::LinkChange;
 pub use host::{Metier, MetierBuilder};
 pub use machine::ThisMachine;
+#[cfg(feature = "openai")]
+pub use openai::OpenAiBuilder;
 pub use opened::{OpenedSkill, digest_of};
 pub use policy::{organisation, organisation_file, policy_file, real};
 #[cfg(feature = "session")]

@@ -20,6 +20,7 @@ mod disclose;
 mod error;
 mod evaluation;
 mod mutation;
+mod offered;
 mod propose;
 mod replay;
 mod report;
@@ -46,6 +47,7 @@ pub use mutation::{
     DocumentChange, DocumentFailure, DocumentVersion, FailureReason, FileGateway, MutationEnvelope,
     MutationError, MutationGateway, MutationLimits, MutationOutcome, NoGateway, Precondition, RejectCode,
 };
+pub use offered::OfferedSkills;
 pub use propose::Proposal;
 pub use replay::{Divergence, ReplayReport, replay};
 pub use report::{RunReport, ScriptOutput, ScriptReport};

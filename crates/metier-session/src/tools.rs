@@ -170,12 +170,21 @@ impl Session {
     /// ```
     pub fn dispatch(&mut self, tool: &str, arguments: Value) -> Result<SkillToolAnswer, SkillToolError> {
         let options = Arc::clone(&self.options);
+        self.dispatch_with(tool, arguments, &options.tools)
+    }
+
+    pub(crate) fn dispatch_with(
+        &mut self,
+        tool: &str,
+        arguments: Value,
+        options: &SkillToolOptions,
+    ) -> Result<SkillToolAnswer, SkillToolError> {
         let subject = ToolSubject::of(&arguments);
         // Whoever else uses the session, this call comes from a model.
         let own = std::mem::replace(&mut self.trigger, Trigger::Model);
-        let done = self.try_dispatch(tool, arguments, &options.tools);
+        let done = self.try_dispatch(tool, arguments, options);
         self.trigger = own;
-        done.map_err(|error| error.advised(&options.tools, &subject))
+        done.map_err(|error| error.advised(options, &subject))
     }
 
     fn try_dispatch(

@@ -58,6 +58,7 @@
 //! | `store` | installing skills from directories, archives and git |
 //! | `home` | mounting and linking skills for agents |
 //! | `harness` | agents in temporary homes, and prompts that run on them |
+//! | `openai` | prompts that run on model servers with an API like `OpenAI`'s |
 //! | `mcp` | serving skills to MCP clients |
 //! | `postgres` | journals on a PostgreSQL server |
 //! | `otel` | traces and metrics over OTLP |

@@ -66,7 +66,7 @@ impl Protocol {
 }
 
 /// The answer to a request, and how many results it had where it went to a model with tools.
-pub(crate) fn answer(head: &Head, body: &[u8], steps: &[Step]) -> (Option<usize>, Answer) {
+pub(crate) fn answer(head: &Head, body: &[u8], steps: &[Step], has_asides: bool) -> (Option<usize>, Answer) {
     let path = head.path.split('?').next().unwrap_or_default();
     let none = |answer: Answer| (None, answer);
     if path.ends_with("/models") && matches!(head.method.as_str(), "GET" | "HEAD") {
@@ -89,7 +89,7 @@ pub(crate) fn answer(head: &Head, body: &[u8], steps: &[Step]) -> (Option<usize>
     };
     match (counted, protocol) {
         (Some(counted), _) => none(Answer::Json(200, counted)),
-        (None, Some(protocol)) => ask(protocol, path, &request, steps),
+        (None, Some(protocol)) => ask(protocol, path, &request, (steps, has_asides)),
         (None, None) => none(Answer::error(404, "nothing is here")),
     }
 }
@@ -99,11 +99,11 @@ fn ask(
     protocol: Protocol,
     path: &str,
     request: &Map<String, Value>,
-    steps: &[Step],
+    (steps, has_asides): (&[Step], bool),
 ) -> (Option<usize>, Answer) {
     let number = protocol.results(request);
     let has_tools = request.get("tools").and_then(Value::as_array).is_some_and(|tools| !tools.is_empty());
-    let said = if has_tools { Said::after(steps, number, request) } else { Said::aside() };
+    let said = if has_tools || !has_asides { Said::after(steps, number, request) } else { Said::aside() };
     let asked_to = request.get("stream").and_then(Value::as_bool).unwrap_or_default();
     let in_path = path.rsplit_once("/models/").and_then(|(_, rest)| rest.split(':').next());
     let model = request.get("model").and_then(Value::as_str).or(in_path).unwrap_or("fake-model");

@@ -26,6 +26,7 @@ pub struct Server {
 #[derive(Debug)]
 struct Shared {
     steps: Vec<Step>,
+    has_asides: bool,
     requests: Mutex<Vec<Request>>,
     is_over: AtomicBool,
 }
@@ -33,10 +34,24 @@ struct Shared {
 impl Server {
     /// Starts a server with these steps on a free port.
     pub fn start(steps: Vec<Step>) -> io::Result<Self> {
+        Self::listening(steps, true)
+    }
+
+    /// The same for clients that offer no tools: their requests get the steps as well. By default these get a title, because
+    /// agents ask for such things beside their work.
+    pub fn start_without_tools(steps: Vec<Step>) -> io::Result<Self> {
+        Self::listening(steps, false)
+    }
+
+    fn listening(steps: Vec<Step>, has_asides: bool) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
-        let shared =
-            Arc::new(Shared { steps, requests: Mutex::new(Vec::new()), is_over: AtomicBool::new(false) });
+        let shared = Arc::new(Shared {
+            steps,
+            has_asides,
+            requests: Mutex::default(),
+            is_over: AtomicBool::default(),
+        });
         let own = Arc::clone(&shared);
         let listening = Some(thread::spawn(move || listen(&listener, &own)));
         Ok(Self { address, shared, listening })
@@ -108,7 +123,7 @@ fn answer(
 ) -> Result<(bool, Answer), Refusal> {
     let head = read_head(reader)?;
     let body = read_body(&head, reader, writer)?;
-    let (results, answer) = protocol::answer(&head, &body, &shared.steps);
+    let (results, answer) = protocol::answer(&head, &body, &shared.steps, shared.has_asides);
     let request = Request {
         path: without_key(&head.path),
         headers: head.headers.iter().map(|(name, value)| remembered(name, value)).collect(),

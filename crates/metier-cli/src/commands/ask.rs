@@ -8,7 +8,6 @@ use std::time::Duration;
 use metier_harness::{
     AgentEvent, AgentEventKind, Evaluation, PermissionAnswer, PermissionRequest, Permissions, evaluate,
 };
-use metier_home::Agent;
 use metier_host::{Approve, HostCatalog, HostSession, confirm, is_terminal_attached};
 use metier_policy::Decision;
 use metier_prompt::{Prompt, Rendering, Section, SkillMount};
@@ -20,16 +19,16 @@ use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::asking::{Asked, ModelServer, asked};
 use crate::exit::{Exit, UsageError};
 use crate::host::{Flags, tell};
-use crate::mounting::agent;
 use crate::output::Output;
 use crate::placing::Placing;
 use crate::table::one_line;
 
 /// Ask an agent one question, with the skills you give it
 ///
-/// The agent runs in a temporary home. Its answer is printed while it arrives; tool calls, skills and what was used go to
+/// An agent runs in a temporary home; a model server gets the skills as tools. Its answer is printed while it arrives; tool calls, skills and what was used go to
 /// standard error. Tools that need permission are decided by the policy, then by you, if a terminal is attached.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -37,11 +36,13 @@ Examples:
   metier ask claude 'What does this project do?'
   metier ask claude --skill release-notes 'Write the notes for 1.4'
   metier ask claude --schema review.json --quiet 'Review src/' | jq .issues
-  metier ask claude --json 'Summarise README.md'          one event per line, then the result")]
+  metier ask claude --json 'Summarise README.md'          one event per line, then the result
+  metier ask openai --model gpt-5 --skill release-notes 'Write the notes for 1.4'
+  metier ask openai --api chat --base-url http://127.0.0.1:4000/v1 --model local 'Hello'")]
 pub(crate) struct Args {
-    /// The agent: claude, codex
-    #[arg(value_parser = agent)]
-    agent: Agent,
+    /// Who is asked: claude, codex, or openai for a model server
+    #[arg(value_name = "AGENT", value_parser = asked)]
+    agent: Asked,
 
     /// The question; several words are joined with spaces
     #[arg(required = true, value_name = "PROMPT")]
@@ -79,6 +80,9 @@ pub(crate) struct Args {
     place: Placing,
 
     #[command(flatten)]
+    server: ModelServer,
+
+    #[command(flatten)]
     catalog: Flags,
 
     /// Print every event as JSON, one per line, and the result last
@@ -99,9 +103,8 @@ enum Deciding {
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
     let skills = args.catalog.find(output)?;
-    let metier = skills.metier();
-    let harness = args.place.home(metier, args.agent)?.harness()?;
     let mounts = args.mounts(&skills, output)?;
+    let harness = args.server.harness(args.agent, &args.place, skills.metier(), &mounts)?;
     let rendering = args.rendering(mounts)?;
     let mut session = args.session(&skills)?;
     let cancel = Cancel::new()?;
@@ -137,12 +140,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 
 impl Args {
     fn mounts(&self, skills: &HostCatalog, output: &mut Output) -> anyhow::Result<Vec<SkillMount>> {
-        if self.skill.is_empty() && !self.all && !self.catalog.has_roots() {
+        let named: Vec<String> = self.skill.iter().chain(&self.server.inject).cloned().collect();
+        if named.is_empty() && !self.all && !self.catalog.has_roots() {
             return Ok(Vec::new());
         }
         // Where nothing can be told, the rest is done all the same.
         let mut tell = |note: String| drop(output.note(format_args!("note: {note}")));
-        Ok(skills.mounts(&self.skill, Approve::ask_terminal(), &mut tell)?)
+        Ok(skills.mounts(&named, Approve::ask_terminal(), &mut tell)?)
     }
 
     fn rendering(&self, mounts: Vec<SkillMount>) -> anyhow::Result<Rendering> {

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::{Command, Output};
 
+use metier_fake_model::{Request, Server, Step};
 use serde_json::Value;
 
 use crate::support::Place;
@@ -194,4 +195,98 @@ cat >/dev/null
     assert_eq!((output.status.code(), out.as_str()), (Some(0), "Hello.\n"), "{err}");
     assert!(err.ends_with("fake-model: 1 model requests, 10 input tokens, 5 output tokens\n"), "{err}");
     assert_eq!(fs::read_dir(place.temporary()).unwrap().count(), 0, "the home is gone");
+}
+
+/// A model server, which is the fake model here.
+fn ask_server(place: &Place, steps: Vec<Step>, more: &[&str]) -> (Output, Vec<Request>) {
+    let server = Server::start_without_tools(steps).unwrap();
+    let url = format!("{}/v1", server.url());
+    let mut args = vec!["ask", "openai", "--base-url", &url, "--model", "fake-model"];
+    args.extend(more);
+    let mut command = place.at_home(&args);
+    command.env("TMPDIR", place.temporary()).env("OPENAI_API_KEY", "sk-secret-0123456789");
+    let output = command.output().unwrap();
+    (output, server.requests())
+}
+
+#[test]
+fn a_model_server_loads_skills_through_tools() {
+    for api in ["responses", "chat"] {
+        let place = Place::new();
+        place.skill("skills/one", "Use one.");
+        let load = Step::call("load_skill", serde_json::json!({ "skill_name": "one" }));
+        let more = ["--api", api, "--skill", "skills/one", "What is $this?"];
+        let (output, requests) = ask_server(&place, vec![load, Step::text("Hello.")], &more);
+        let (out, err) = said(&output);
+        assert_eq!((output.status.code(), out.as_str()), (Some(0), "Hello.\n"), "{err}");
+        let lines: Vec<&str> = err.lines().collect();
+        assert_eq!(lines[0], r#"tool: load_skill {"skill_name":"one"}"#);
+        assert!(lines[1].starts_with("skill: one (sha256:"), "{err}");
+        assert_eq!(lines[2], "fake-model: 2 model requests, 20 input tokens, 10 output tokens");
+        assert!(requests[0].contains("What is $this?"));
+        assert!(!requests[0].contains("Text of one.") && requests.len() == 2);
+        assert_eq!(fs::read_dir(place.temporary()).unwrap().count(), 0, "the copies are gone");
+        let log = said(&place.at_home(&["audit", "log", "--json"]).output().unwrap()).0;
+        for kind in ["evaluation.started", "skills.installed", "skill.activated", "evaluation.ended"] {
+            assert_eq!(log.matches(&format!("\"kind\":\"{kind}\"")).count(), 1, "{kind}: {log}");
+        }
+        assert!(!format!("{out}{err}{log}").contains("sk-secret"));
+        let verified = place.at_home(&["audit", "replay"]).output().unwrap();
+        assert_eq!(verified.status.code(), Some(0), "{}", said(&verified).1);
+    }
+}
+
+#[test]
+fn injected_skills_are_in_the_first_request() {
+    let place = Place::new();
+    place.skill("skills/one", "Use one.");
+    place.skill("skills/two", "Use two.");
+    let more = ["--skill", "skills/one", "--inject", "skills/two", "Hello?"];
+    let (output, requests) = ask_server(&place, vec![Step::text("Hello.")], &more);
+    let (out, err) = said(&output);
+    assert_eq!((output.status.code(), out.as_str()), (Some(0), "Hello.\n"), "{err}");
+    assert!(err.starts_with("skill: two (sha256:"), "{err}");
+    assert!(requests[0].contains("<skill_content name=\\\"two\\\"") && requests[0].contains("Use one."));
+    assert!(!requests[0].contains("<skill_content name=\\\"one\\\""));
+}
+
+#[test]
+fn errors_of_model_servers_have_exit_codes() {
+    let place = Place::new();
+    let run = |args: &[&str]| {
+        let output = place.at_home(args).output().unwrap();
+        (output.status.code(), said(&output).1)
+    };
+    let (code, err) = run(&["ask", "openai", "--model", "m", "Hi"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("error: there is no API key for OpenAI; set `OPENAI_API_KEY`"), "{err}");
+    let (code, err) = run(&["ask", "openai", "--base-url", "http://127.0.0.1:9", "Hi"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("error: The model server cannot be asked: no model is named"), "{err}");
+    let (code, err) = run(&["ask", "openai", "--workspace", "--base-url", "http://127.0.0.1:9", "Hi"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("`openai` runs no program on this machine"), "{err}");
+    let (code, err) = run(&["ask", "claude", "--api", "chat", "Hi"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("are for `openai`"), "{err}");
+    let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+    let url = format!("http://{free}");
+    let (code, err) = run(&["ask", "openai", "--model", "m", "--base-url", &url, "Hi"]);
+    assert_eq!(code, Some(5));
+    assert!(err.contains("cannot be reached: io: Connection refused"), "{err}");
+    let (output, _) = ask_server(&place, vec![Step::text("Hello.")], &["--budget", "12", "Hi"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(said(&output).1.contains("used 15 tokens; the limit is 12"));
+}
+
+#[test]
+fn a_model_server_answers_with_a_schema() {
+    let place = Place::new();
+    place.write("schema.json", r#"{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}"#);
+    let steps = vec![Step::each(["three", r#"{"n": 3}"#])];
+    let (output, requests) = ask_server(&place, steps, &["--schema", "schema.json", "Count"]);
+    let (out, err) = said(&output);
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["n"], 3, "{err}");
+    assert!(requests[0].contains("json_schema") && requests.len() == 2);
+    assert!(err.contains("asking again"), "{err}");
 }

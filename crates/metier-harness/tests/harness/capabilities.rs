@@ -1,6 +1,6 @@
 //! The table of what each agent can do, in the documentation.
 
-use metier_harness::{Capabilities, ClaudeCode, Codex, Harness};
+use metier_harness::{Capabilities, ClaudeCode, Codex, Harness, OpenAi, OpenAiSettings, SkillTools};
 
 use crate::ground::Ground;
 
@@ -8,13 +8,16 @@ use crate::ground::Ground;
 fn the_table_in_the_documentation_is_what_the_harnesses_say() {
     let document = include_str!("../../../../docs/harness.md");
     let ground = Ground::new();
-    let all: Vec<Box<dyn Harness>> =
-        vec![Box::new(ClaudeCode::new(ground.setup())), Box::new(Codex::new(ground.setup()))];
+    let all: Vec<Box<dyn Harness>> = vec![
+        Box::new(ClaudeCode::new(ground.setup())),
+        Box::new(Codex::new(ground.setup())),
+        Box::new(OpenAi::new(OpenAiSettings::new(SkillTools::new(ground.path("homes"))))),
+    ];
     let word = |is: bool| if is { "yes" } else { "no" };
     for harness in &all {
-        let Capabilities { agent, skills, tools, permissions, interrupt, resume, .. } =
+        let Capabilities { agent, skills, skill_tools, tools, permissions, interrupt, resume, .. } =
             Capabilities::of(&**harness);
-        let cells = [skills, tools, permissions, interrupt, resume].map(word).join(" | ");
+        let cells = [skills, skill_tools, tools, permissions, interrupt, resume].map(word).join(" | ");
         let row = format!("| `{agent}` | {cells} |");
         assert!(document.contains(&row), "docs/harness.md lacks {row}");
     }

@@ -73,7 +73,7 @@ fn garbage() {
     let found = error(&ground, &ground.agent("echo 'Hello, I am no agent'; exit 0"));
     assert_eq!(
         found.to_string(),
-        "Claude Code does not speak its protocol; it printed \"Hello, I am no agent\""
+        "Claude Code does not speak its protocol; it sent \"Hello, I am no agent\""
     );
     assert_eq!(found.code(), "harness-garbage");
     // It never stops.

@@ -17,7 +17,7 @@ use crate::ground::{Ground, story};
 struct Nothing {}
 
 /// A prompt with a skill that has a tool, and so stays in the prompt as a summary.
-fn linting() -> Rendering {
+pub(crate) fn linting() -> Rendering {
     let lint = Tool::new("lint", "Lints", |_: Nothing, _: &mut ToolContext<'_>| {
         ToolResult::Ok(ToolAnswer::message("5 issues"))
     });

@@ -15,7 +15,7 @@ struct Add {
     b: i64,
 }
 
-fn adding() -> Rendering {
+pub(crate) fn adding() -> Rendering {
     let add = Tool::new("add", "Adds two numbers", |add: Add, context: &mut ToolContext<'_>| {
         context.notes.push(format!("added for {} in {}", context.task.unwrap_or("nothing"), context.session));
         let left = context.allowance.total.map(|left| format!(", {left} tokens left")).unwrap_or_default();
