@@ -125,7 +125,16 @@ pub trait Conversation: fmt::Debug {
 
     /// Ends the agent. It gets a moment to write what it must; then it is stopped.
     fn finish(&mut self) -> Result<(), HarnessError>;
+
+    /// What stops the agent at once, from another thread. It is used at a limit that passes while the caller's own code
+    /// runs, for example a tool of the prompt. Without it, such an agent is stopped when that code returns.
+    fn stopper(&self) -> Option<AgentStopper> {
+        None
+    }
 }
+
+/// Stops an agent with everything it started, without waiting for that.
+pub type AgentStopper = Box<dyn FnOnce() + Send>;
 
 /// The answer to a request of an agent.
 #[derive(Debug, Clone, Copy)]

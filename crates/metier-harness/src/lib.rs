@@ -23,6 +23,7 @@ mod lane;
 mod lines;
 mod mcp;
 mod message;
+mod mounted;
 mod offered;
 #[cfg(feature = "openai")]
 mod openai;
@@ -35,6 +36,7 @@ mod run;
 mod setup;
 mod stopwatch;
 mod usage;
+mod watchdog;
 
 pub use claude::{ClaudeCode, ClaudeProtocol};
 pub use codex::{Codex, CodexOptions, CodexProtocol};
@@ -43,7 +45,8 @@ pub use evaluate::{EvaluationBuilder, evaluate};
 pub use evaluation::{Evaluation, LoadedSkill, StopReason, Walls};
 pub use event::{AgentEvent, AgentEventKind};
 pub use harness::{
-    Answered, AsksPermission, Capabilities, Conversation, Harness, Interrupts, Opening, PromptTools, Resume,
+    AgentStopper, Answered, AsksPermission, Capabilities, Conversation, Harness, Interrupts, Opening,
+    PromptTools, Resume,
 };
 pub use lines::{AgentLine, LINE_MAX, LineSplitter};
 pub use message::{AgentMessage, PromptToolCall, ToolAnswered, TurnEnd};

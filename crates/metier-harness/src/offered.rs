@@ -16,7 +16,8 @@ use crate::error::HarnessError;
 use crate::evaluation::LoadedSkill;
 use crate::event::{AgentEvent, AgentEventKind};
 use crate::message::{PromptToolCall, ToolAnswered};
-use crate::run::{Mounted, Run};
+use crate::mounted::Mounted;
+use crate::run::Run;
 use crate::setup::{agent_skills, prompt_skills};
 
 /// How the prompt's skills reach a model that has no files.

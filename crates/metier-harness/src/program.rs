@@ -14,7 +14,7 @@ use metier_sandbox::{ProgramEnd, ProgramPipes, Signals, SupervisedProgram};
 use serde_json::Value;
 
 use crate::error::HarnessError;
-use crate::harness::{Answered, Conversation};
+use crate::harness::{AgentStopper, Answered, Conversation};
 use crate::lane::{Lane, Popped};
 use crate::lines::{AgentLine, LineSplitter};
 use crate::message::{AgentMessage, PromptToolCall, ToolAnswered};
@@ -85,7 +85,7 @@ pub struct ProgramConversation<P: Protocol> {
     lane: Arc<Lane<Arrived>>,
     input: Arc<Lane<Vec<u8>>>,
     errors: Arc<Mutex<VecDeque<u8>>>,
-    signals: Signals,
+    signals: Arc<Signals>,
     messages: VecDeque<AgentMessage>,
     /// Prompts for a program that is not ready yet.
     prompts: VecDeque<String>,
@@ -112,7 +112,7 @@ impl<P: Protocol> ProgramConversation<P> {
         let begun = Stopwatch::start();
         let (running, pipes) = place.start(arguments)?;
         let failed = |source| HarnessError::Io { agent: title.to_owned(), action: "start", source };
-        let signals = running.signals().map_err(failed)?;
+        let signals = Arc::new(running.signals().map_err(failed)?);
         let (lane, input) = (Arc::clone(&bridge.lane), Arc::new(Lane::new(INPUT)));
         let errors = Arc::default();
         let mut conversation = Self {
@@ -364,6 +364,12 @@ impl<P: Protocol> Conversation for ProgramConversation<P> {
         let stopped = self.stop();
         self.close();
         stopped
+    }
+
+    fn stopper(&self) -> Option<AgentStopper> {
+        let signals = Arc::clone(&self.signals);
+        // That it ended is noticed by the thread that waits for it.
+        Some(Box::new(move || drop(signals.send(SIGKILL))))
     }
 }
 

@@ -1,12 +1,10 @@
 //! One evaluation while it runs: starts the agent, answers its requests, and ends it at its limits.
 
-use std::collections::HashMap;
-use std::path::{Component, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use metier_prompt::RenderedPrompt;
-use metier_sandbox::Cancel;
-use metier_session::{AgentSkill, Session, Turn};
+use metier_session::{Session, Turn};
 use serde_json::Value;
 
 use crate::error::HarnessError;
@@ -15,15 +13,16 @@ use crate::evaluation::{Evaluation, LoadedSkill, StopReason, Walls};
 use crate::event::{AgentEvent, AgentEventKind};
 use crate::harness::{Answered, Conversation, Opening};
 use crate::message::{AgentMessage, PromptToolCall, ToolAnswered, TurnEnd};
-use crate::offered::Offered;
+use crate::mounted::Mounted;
 use crate::output::OutputType;
 use crate::permission::{PermissionAnswer, PermissionRequest};
 use crate::setup::{AgentPlace, agent_skills};
 use crate::stopwatch::Stopwatch;
 use crate::usage::UsageSoFar;
+use crate::watchdog::{Watchdog, is_cancelled};
 
 /// How long one wait for the agent takes at most: cancelling is noticed after this time.
-const TICK: Duration = Duration::from_millis(50);
+pub(crate) const TICK: Duration = Duration::from_millis(50);
 
 /// What the names of a prompt's tools begin with in rules, whatever the agent calls them.
 const RULES: &str = "mcp__metier__";
@@ -56,6 +55,7 @@ pub(crate) struct Run<'a> {
     pub(crate) skills: Vec<LoadedSkill>,
     tool_calls: u64,
     expansions: u64,
+    watchdog: Watchdog,
 }
 
 /// How a prompt to an agent ended.
@@ -64,43 +64,6 @@ enum Ended {
     Turn(TurnEnd),
     /// The model wants to see more sections.
     Expanded,
-}
-
-/// The skills of one conversation.
-#[derive(Default)]
-pub(crate) struct Mounted {
-    skills: Vec<AgentSkill>,
-    /// Calls that load a skill, until their result is there.
-    loading: HashMap<String, String>,
-    /// What this conversation activated in the session.
-    activated: Vec<String>,
-    /// The same for an agent without a home.
-    pub(crate) offered: Option<Offered>,
-}
-
-impl Mounted {
-    /// The mounted skill whose `SKILL.md` is named in the arguments of a call.
-    fn named_in(&self, arguments: &Value) -> Option<&AgentSkill> {
-        match arguments {
-            Value::String(text) => self.skills.iter().find(|skill| {
-                let place =
-                    skill.directory.parent().and_then(|parent| parent.file_name()).unwrap_or_default();
-                text.contains(&format!("{}/{}/SKILL.md", place.to_string_lossy(), skill.name))
-            }),
-            Value::Array(items) => items.iter().find_map(|item| self.named_in(item)),
-            Value::Object(members) => members.values().find_map(|member| self.named_in(member)),
-            _ => None,
-        }
-    }
-
-    /// Whether a call only reads files of mounted skills, which are there to be read.
-    fn is_read_by(&self, request: &PermissionRequest) -> bool {
-        let is_mounted = |file: &PathBuf| {
-            let is_plain = !file.components().any(|part| part == Component::ParentDir);
-            is_plain && self.skills.iter().any(|skill| file.starts_with(&skill.directory))
-        };
-        !request.reads.is_empty() && request.reads.iter().all(is_mounted)
-    }
 }
 
 impl<'a> Run<'a> {
@@ -115,6 +78,7 @@ impl<'a> Run<'a> {
             skills: Vec::new(),
             tool_calls: 0,
             expansions: 0,
+            watchdog: Watchdog::default(),
         }
     }
 
@@ -190,7 +154,10 @@ impl<'a> Run<'a> {
             _ => harness.open(&opening)?,
         };
         self.before = self.before + std::mem::take(&mut self.now);
-        self.answer(turn, &mut *conversation, mounted, rendered, output)
+        self.watchdog = self.watch_limits(turn, &*conversation)?;
+        let result = self.answer(turn, &mut *conversation, mounted, rendered, output);
+        self.watchdog = Watchdog::default();
+        result
     }
 
     fn install(
@@ -290,6 +257,7 @@ impl<'a> Run<'a> {
         loop {
             self.check_limits(turn.session(), quiet)?;
             let Some(message) = conversation.receive(TICK)? else { continue };
+            let _busy = self.watchdog.busy();
             match message {
                 AgentMessage::Event(event) => self.event(turn.session(), mounted, &event)?,
                 AgentMessage::Used(used) => self.record_used(turn.session(), used)?,
@@ -498,11 +466,4 @@ impl<'a> Run<'a> {
             _ => Ok(()),
         };
     }
-}
-
-fn is_cancelled(cancel: &Cancel) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let Some(event) = cancel.event() else { return false };
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut [PollFd::from_borrowed_fd(event, PollFlags::IN)], Some(&now)).is_ok_and(|count| count > 0)
 }

@@ -53,7 +53,8 @@ impl<'a> ToolContext<'a> {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Allowance {
-    /// The time until its deadline; zero if the deadline has passed.
+    /// The time until its deadline, or the earlier one of the evaluation; zero if it has passed. A handler is never
+    /// stopped, so one that takes long should stop by itself then.
     pub time: Option<Duration>,
     /// Input tokens of the model.
     pub input: Option<u64>,

@@ -1,11 +1,12 @@
 //! One turn of a model on a rendered prompt: its calls and their results.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
-use metier_journal::{Event, ToolInvoked, ToolOutcome};
+use metier_journal::{Event, Time, ToolInvoked, ToolOutcome};
 use metier_prompt::{
-    ExpansionRequired, OpenSections, ReadSection, RenderedPrompt, RenderedTool, Rendering, ToolContext,
-    ToolError,
+    Allowance, ExpansionRequired, OpenSections, ReadSection, RenderedPrompt, RenderedTool, Rendering,
+    ToolContext, ToolError,
 };
 use metier_skill::Coded as _;
 use serde::Deserialize as _;
@@ -22,6 +23,7 @@ pub struct Turn<'a> {
     rendering: &'a Rendering,
     rendered: RenderedPrompt,
     expansion: Option<ExpansionRequired>,
+    deadline: Option<Time>,
 }
 
 /// The answer to a model.
@@ -61,7 +63,7 @@ impl<'a> Turn<'a> {
     /// Starts a turn: renders the prompt for the current state of the session.
     pub fn new(session: &'a mut Session, rendering: &'a Rendering) -> Result<Self, SessionError> {
         let rendered = session.render(rendering)?;
-        Ok(Self { session, rendering, rendered, expansion: None })
+        Ok(Self { session, rendering, rendered, expansion: None, deadline: None })
     }
 
     /// The prompt.
@@ -77,6 +79,25 @@ impl<'a> Turn<'a> {
     /// The sections that the model wants to see expanded in the next turn.
     pub const fn expansion(&self) -> Option<&ExpansionRequired> {
         self.expansion.as_ref()
+    }
+
+    /// Sets how much time the turn has left, for its tools: [`Allowance::time`] is never more.
+    pub fn limit_time(&mut self, left: Duration) {
+        let left = i64::try_from(left.as_micros()).unwrap_or(i64::MAX);
+        let now = self.session.options.clock.now();
+        self.deadline = Some(Time::from_micros(now.as_micros().saturating_add(left)));
+    }
+
+    /// What the tools of this turn may spend.
+    fn allowance(&self) -> Allowance {
+        let mut allowance = self.session.allowance();
+        if let Some(deadline) = self.deadline {
+            let now = self.session.options.clock.now();
+            let left = deadline.as_micros().saturating_sub(now.as_micros());
+            let left = Duration::from_micros(u64::try_from(left).unwrap_or(0));
+            allowance.time = Some(allowance.time.map_or(left, |time| time.min(left)));
+        }
+        allowance
     }
 
     pub(super) fn into_expansion(self) -> Option<ExpansionRequired> {
@@ -148,12 +169,10 @@ impl<'a> Turn<'a> {
 
     fn handle(&mut self, tool: &RenderedTool, arguments: &Value, call_id: &str) -> Done {
         let view = self.session.view();
-        let now = self.session.options.clock.now();
-        let used = self.session.usage();
-        let budget = self.session.options.budget;
+        let allowance = self.allowance();
         let mut context = ToolContext::new(&view.id, call_id, &view.skills, &mut self.session.state);
         context.task = view.task.as_deref();
-        context.allowance = budget.map(|budget| budget.allowance(used, now)).unwrap_or_default();
+        context.allowance = allowance;
         let before = context.state.clone();
         let answer = tool.tool.call(arguments, &mut context).and_then(|answer| {
             let told = guarded(|| tool.tell(arguments, &answer, context.state));
