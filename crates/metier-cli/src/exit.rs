@@ -122,7 +122,8 @@ fn of_host(error: &HostError, output: &mut Output) -> Exit {
         | HostError::NoJournalDirectory { .. }
         | HostError::TrustedKeys { .. }
         | HostError::NoKey
-        | HostError::EmptyKey { .. } => Exit::Usage,
+        | HostError::EmptyKey { .. }
+        | HostError::LinkInside { .. } => Exit::Usage,
         HostError::NoRoot { .. }
         | HostError::NoFolder { .. }
         | HostError::NoSkill { .. }

@@ -79,10 +79,19 @@ impl Flags {
         skill: &str,
         output: &mut Output,
     ) -> anyhow::Result<(HostCatalog, String)> {
-        let mut catalog = self.find(output)?;
-        save(&mut catalog, output)?;
-        Ok(catalog.with_skill(skill)?)
+        find_with(&self.open(output)?, skill, output)
     }
+}
+
+/// The catalog of an open host and the id in it of the skill that is given by its name, id or path.
+pub(crate) fn find_with(
+    metier: &Metier,
+    skill: &str,
+    output: &mut Output,
+) -> anyhow::Result<(HostCatalog, String)> {
+    let mut catalog = scan(metier, output)?;
+    save(&mut catalog, output)?;
+    Ok(catalog.with_skill(skill)?)
 }
 
 /// Every skill that a host finds.

@@ -9,6 +9,8 @@ mod disk;
 mod journal;
 mod scripts;
 
+use std::path::Path;
+
 use metier_catalog::{Problem, RootReport, Scope};
 use metier_sandbox::{Local, UnsettledRuns};
 use metier_skill::{Coded, Tier};
@@ -163,13 +165,18 @@ impl MetierBuilder {
 /// All checks. `opened` is the host with the settings, if they can be read; `metier` is one in any case.
 fn checkup(opened: Result<&Metier, &HostError>, metier: &Metier) -> Result<Checkup, HostError> {
     let environment = metier.environment();
-    let mut checks = vec![settings(opened), policies(opened.ok()), keys(metier), journal::check(metier)];
+    let mut checks = vec![settings(opened)];
+    let ignored = metier.settings().ignored.as_ref();
+    checks.extend(ignored.map(|(path, reason)| ignored_settings(path, reason)));
+    checks.extend([policies(opened.ok()), keys(metier), journal::check(metier)]);
     checks.extend(journal::archives(metier));
     checks.extend(disk::space(environment));
     checks.extend(disk::store(metier.installed().as_ref()));
     checks.push(disk::leftovers(environment));
     checks.extend(approvals::check(metier.approvals().as_ref()));
     let mut notes = metier.settings().notes.clone();
+    // A check of its own has it.
+    notes.retain(|note| ignored.is_none_or(|(_, reason)| !note.ends_with(reason.as_str())));
     // Without settings it is not known where skills are.
     let skills = opened.ok().map(|metier| skills(metier, &mut notes)).transpose()?;
     let protections = metier_sandbox::probe(&Local::new());
@@ -212,11 +219,21 @@ fn skills(metier: &Metier, notes: &mut Vec<String>) -> Result<HostCatalog, HostE
 fn settings(opened: Result<&Metier, &HostError>) -> Check {
     match opened {
         Ok(metier) => {
-            let read = metier.settings().files.iter().filter(|(_, exists)| *exists).count();
+            let settings = metier.settings();
+            let ignored = settings.ignored.as_ref().map(|(path, _)| path);
+            let read =
+                settings.files.iter().filter(|(path, exists)| *exists && Some(path) != ignored).count();
             Check::ok("settings", format!("{} read; `metier config` shows each value", counted(read, "file")))
         }
         Err(error) => Check::failed("settings", chain(error), "correct the file, then run `metier config`"),
     }
+}
+
+/// The project's settings file, which is not trusted and cannot be used.
+fn ignored_settings(path: &Path, reason: &str) -> Check {
+    let message = format!("ignored: {reason}");
+    Check::notice("settings", message, "correct the file; without `metier trust`, only its `roots` are used")
+        .at(path)
 }
 
 /// Whether the organisation's policy and the rules of the settings can be used.

@@ -270,6 +270,15 @@ pub enum HostError {
     #[cfg(feature = "home")]
     #[error(transparent)]
     Home(#[from] metier_home::HomeError),
+    /// A skill inside metier has no directory that a link could lead to.
+    #[cfg(feature = "home")]
+    #[error("`{name}` is inside metier and cannot be linked; copy it: `metier mount --add {} {name}`", directory.display())]
+    LinkInside {
+        /// The skill.
+        name: String,
+        /// The agent's directory for skills.
+        directory: PathBuf,
+    },
     /// The program that was named for an agent was not found.
     #[cfg(feature = "home")]
     #[error("cannot run {title}: program `{program}` not found")]
@@ -388,6 +397,8 @@ impl Coded for HostError {
             Self::NotOpened => "journal-not-opened",
             #[cfg(feature = "home")]
             Self::Home(error) => error.code(),
+            #[cfg(feature = "home")]
+            Self::LinkInside { .. } => "link-inside-metier",
             #[cfg(feature = "home")]
             Self::NoProgram { .. } | Self::NoAgent { .. } => "agent-not-found",
             #[cfg(feature = "harness")]

@@ -1,15 +1,14 @@
-//! Skills mounted into directories and linked for agents.
+//! Skills mounted into directories.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use metier_catalog::{Entry, Problem, ProblemCode, SkillPlace, State};
-use metier_home::{Agent, LinkedSkill, MountedSkill, link_skill, unlink_skill};
+use metier_catalog::{Entry, Problem, ProblemCode, State};
+use metier_home::MountedSkill;
 use metier_journal::{Event, RecordContext, Trigger};
 use metier_policy::Approver;
-use metier_prompt::{MountSource, SkillMount};
-use metier_skill::{Severity, SkillName, Tier, is_skill_directory};
+use metier_prompt::SkillMount;
+use metier_skill::Severity;
 
 use crate::catalog::HostCatalog;
 use crate::error::HostError;
@@ -36,36 +35,11 @@ impl Metier {
     }
 }
 
-/// The result of [`HostCatalog::link`] and [`HostCatalog::unlink`].
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct LinkChange {
-    /// The agent's directory for skills, in the user's home.
-    pub directory: PathBuf,
-    /// Each link, and whether it was created or removed.
-    pub links: Vec<LinkedSkill>,
-    /// Messages for the user.
-    pub notes: Vec<String>,
-}
-
-/// The name and the directory of a skill on the disk. A skill can also be named by its file.
-fn linkable(mount: &SkillMount) -> Option<(String, &Path)> {
-    let MountSource::Path(path) = mount.source() else { return None };
-    let is_file = path.file_name().is_some_and(|file| file.eq_ignore_ascii_case("SKILL.md"));
-    let path = if is_file { path.parent().unwrap_or(path) } else { path };
-    Some((mount.effective_name().unwrap_or_default(), path))
-}
-
-/// The skill of a link of this name, if it no longer exists.
-fn broken_link(directory: &Path, name: &str) -> Option<SkillMount> {
-    let link = directory.join(SkillName::new(name).ok()?.as_str());
-    let target = fs::read_link(&link).ok()?;
-    (!link.exists()).then(|| SkillMount::new(target).named(name))
 }
 
 /// A skill that is to be mounted.
-struct Candidate {
-    mount: SkillMount,
+pub(crate) struct Candidate {
+    pub(crate) mount: SkillMount,
     /// Its name, and its id in the catalog. A path that is not in the catalog has neither: a person who names it means it.
     known: Option<(String, String)>,
 }
@@ -96,85 +70,6 @@ impl HostCatalog {
         let candidates: Vec<Candidate> =
             named.iter().map(|text| self.named(text)).collect::<Result<_, _>>()?;
         self.checked(candidates, WhenRefused::Fail, approver, tell)
-    }
-
-    /// The same without checking whether they may be used: for removing links. Links of the agent whose skill was removed are
-    /// found by their name, and without names if they lead into the store.
-    pub fn mounts_to_remove(&self, agent: Agent, named: &[String]) -> Result<Vec<SkillMount>, HostError> {
-        let directory = self.link_change(agent)?.directory;
-        if !named.is_empty() {
-            let mount = |text: &String| match broken_link(&directory, text) {
-                Some(mount) => Ok(mount),
-                None => Ok(self.named(text)?.mount),
-            };
-            return named.iter().map(mount).collect();
-        }
-        // A link may lead to any copy of a skill.
-        let known = self.all().iter().filter(|entry| entry.builtin().is_none());
-        let known = known.flat_map(Entry::places).map(|place: &SkillPlace| SkillMount::new(&place.path));
-        let store = self.metier().environment().store_directory();
-        let links = fs::read_dir(&directory).into_iter().flatten().flatten();
-        let broken = links.filter_map(|link| broken_link(&directory, link.file_name().to_str()?));
-        let is_installed = |mount: &SkillMount| match (mount.source(), &store) {
-            (MountSource::Path(path), Some(store)) => path.starts_with(store),
-            _ => false,
-        };
-        Ok(known.chain(broken.filter(is_installed)).collect())
-    }
-
-    /// Makes skills visible to an agent in the user's own home, by links to where they are. With `is_all`, skills inside metier
-    /// are left out with a note: they are only unpacked in the cache, and would be gone with it. A note also names third-party
-    /// skills that gain trust: in the user's home, skills count as the user's own. Installed skills keep their tier.
-    pub fn link(&self, agent: Agent, mounts: &[SkillMount], is_all: bool) -> Result<LinkChange, HostError> {
-        let mut change = self.link_change(agent)?;
-        let cache = self.metier().environment().cache_directory().filter(|_| is_all);
-        for (name, path) in mounts.iter().filter_map(linkable) {
-            if cache.as_ref().is_some_and(|cache| path.starts_with(cache)) {
-                change.notes.push(format!("left out: `{name}` is inside metier; `metier mount` copies it"));
-            } else {
-                change.notes.extend(self.trust_gained(&name, path));
-                change.links.push(link_skill(&name, path, &change.directory)?);
-            }
-        }
-        Ok(change)
-    }
-
-    fn trust_gained(&self, name: &str, path: &Path) -> Option<String> {
-        let entry = self.all().iter().find(|entry| entry.path() == path)?;
-        let store = self.metier().environment().store_directory();
-        let is_installed = store.is_some_and(|store| path.starts_with(store));
-        (entry.tier() == Tier::ThirdParty && !is_installed).then(|| {
-            format!(
-                "`{name}` is a third-party skill; linked into your home, it has the tier `user` and counts as your own"
-            )
-        })
-    }
-
-    /// Removes such links. Other files are not changed.
-    pub fn unlink(&self, agent: Agent, mounts: &[SkillMount]) -> Result<LinkChange, HostError> {
-        let mut change = self.link_change(agent)?;
-        for (name, path) in mounts.iter().filter_map(linkable) {
-            // A link is not what it leads to.
-            if !path.starts_with(&change.directory) {
-                change.links.push(unlink_skill(&name, path, &change.directory)?);
-            }
-        }
-        Ok(change)
-    }
-
-    fn link_change(&self, agent: Agent) -> Result<LinkChange, HostError> {
-        let home = self.metier().environment().home.as_ref();
-        let home = home.ok_or(HostError::NoHome { purpose: "to link into", variables: "HOME" })?;
-        let directory = home.join(agent.skills_directory());
-        Ok(LinkChange { directory, links: Vec::new(), notes: Vec::new() })
-    }
-
-    /// The number of skills that an agent finds in the user's home.
-    pub fn visible_to(&self, agent: Agent) -> usize {
-        let home = self.metier().environment().home.as_ref();
-        let directory = home.map(|home| home.join(agent.skills_directory()));
-        let entries = directory.and_then(|directory| fs::read_dir(directory).ok()).into_iter().flatten();
-        entries.flatten().filter(|entry| is_skill_directory(&entry.path())).count()
     }
 
     /// Whether all roots exist and contain no skill, not even an unusable one.
@@ -279,7 +174,7 @@ impl HostCatalog {
     }
 
     /// A skill as a person names it: by its path, or by its name in the catalog.
-    fn named(&self, text: &str) -> Result<Candidate, HostError> {
+    pub(crate) fn named(&self, text: &str) -> Result<Candidate, HostError> {
         let environment = self.metier().environment();
         let (what, name) = match text.rsplit_once('=') {
             // A path may have one in it.

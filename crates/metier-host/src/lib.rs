@@ -39,6 +39,8 @@ mod harness;
 #[cfg(feature = "home")]
 mod home;
 mod host;
+#[cfg(feature = "home")]
+mod linking;
 mod machine;
 #[cfg(feature = "openai")]
 mod openai;
@@ -74,9 +76,9 @@ pub use environment::{Environment, SystemClock};
 pub use error::HostError;
 #[cfg(feature = "harness")]
 pub use harness::HomeBuilder;
-#[cfg(feature = "home")]
-pub use home::LinkChange;
 pub use host::{Metier, MetierBuilder};
+#[cfg(feature = "home")]
+pub use linking::LinkChange;
 pub use machine::ThisMachine;
 #[cfg(feature = "openai")]
 pub use openai::OpenAiBuilder;

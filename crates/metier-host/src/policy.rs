@@ -39,8 +39,10 @@ pub(crate) fn read(settings: &Settings, top: Option<&PolicySettings>) -> Result<
 /// organisation's.
 pub fn policy_file(path: &Path) -> Result<(PolicySettings, bool), HostError> {
     let text = read_bounded(path).map_err(|error| HostError::read(path, error))?;
-    let wrong =
-        |error: toml::de::Error| HostError::Settings { path: path.to_owned(), reason: toml_reason(&error) };
+    let wrong = |error: toml::de::Error| HostError::Settings {
+        path: path.to_owned(),
+        reason: toml_reason(&text, &error),
+    };
     let table: toml::Table = toml::from_str(&text).map_err(wrong)?;
     let is_settings =
         table.contains_key("policy") || path.file_name().is_some_and(|name| name == PROJECT_FILE);
@@ -76,7 +78,7 @@ pub fn organisation(path: &Path) -> Result<Option<PolicySettings>, HostError> {
     };
     let wrong = |error: toml::de::Error| HostError::OrganisationSyntax {
         path: path.to_owned(),
-        reason: toml_reason(&error),
+        reason: toml_reason(&text, &error),
     };
     toml::from_str(&text).map(Some).map_err(wrong)
 }

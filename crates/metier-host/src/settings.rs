@@ -190,6 +190,8 @@ pub struct Settings {
     pub files: Vec<(PathBuf, bool)>,
     /// Messages for the user about reading the settings.
     pub notes: Vec<String>,
+    /// A project's settings file that is ignored, and why. One of the notes is about it.
+    pub(crate) ignored: Option<(PathBuf, String)>,
 }
 
 impl Settings {
@@ -213,6 +215,7 @@ impl Settings {
             policies: Vec::new(),
             files: Vec::new(),
             notes: Vec::new(),
+            ignored: None,
         }
     }
 
@@ -327,7 +330,9 @@ impl Settings {
         let (file, mut roots) = match loaded {
             // A stranger's mistakes must not keep the person from working.
             Err(error) if !is_trusted => {
-                self.notes.push(format!("ignoring {}: {}", path.display(), chain(&error)));
+                let reason = chain(&error);
+                self.notes.push(format!("ignoring the project's settings: {reason}"));
+                self.ignored = Some((path, reason));
                 return Ok(());
             }
             other => match other? {

@@ -83,6 +83,22 @@ pub enum Event {
         /// The directory, or the agent whose home it is.
         place: String,
     },
+    /// Skills were made visible to an agent by links in the user's home.
+    #[serde(rename = "skills.linked")]
+    SkillsLinked {
+        /// Each name with the directory that its link leads to.
+        skills: BTreeMap<String, String>,
+        /// The directory of the links.
+        place: String,
+    },
+    /// Such links were removed.
+    #[serde(rename = "skills.unlinked")]
+    SkillsUnlinked {
+        /// Each name with the directory that its link led to.
+        skills: BTreeMap<String, String>,
+        /// The directory of the links.
+        place: String,
+    },
     /// A person marked a folder as trusted, or removed the mark.
     #[serde(rename = "trust.changed")]
     TrustChanged {

@@ -154,6 +154,16 @@ impl ToolCall {
         self.known.map_or(&self.tool, |tool| tool.name)
     }
 
+    /// Whether an agent that metier knows has such a tool.
+    pub(crate) const fn is_known(&self) -> bool {
+        self.known.is_some()
+    }
+
+    /// What every call of the tool has, if rules are about it.
+    pub(crate) fn needs(&self) -> Option<&'static str> {
+        self.known?.kind.needs()
+    }
+
     /// The paths of the call, as written.
     pub fn paths(&self) -> Vec<&str> {
         let is_file = matches!(self.kind(), Kind::Read | Kind::Search | Kind::Edit);

@@ -22,6 +22,21 @@ pub(crate) enum Kind {
     Plain,
 }
 
+impl Kind {
+    /// What every call of such a tool has, and rules are about.
+    pub(crate) const fn needs(self) -> Option<&'static str> {
+        match self {
+            Self::Shell | Self::PowerShell => Some("command"),
+            Self::Read | Self::Edit => Some("path"),
+            Self::Fetch => Some("address"),
+            Self::Agent => Some("agent"),
+            Self::Skill => Some("skill"),
+            // A search without a directory searches the working directory.
+            Self::Search | Self::Plain => None,
+        }
+    }
+}
+
 /// One tool: its name in rules, its names in hosts, and the arguments that rules check.
 #[derive(Debug)]
 pub(crate) struct Tool {

@@ -12,7 +12,8 @@ use crate::table::counted;
 /// Make skills visible to an agent by links in your home
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The links point to the skills where they are, so the agent sees every later change.
+The links point to the skills where they are, so the agent sees every later change. Skills inside
+metier cannot be linked: `metier mount --add` copies them. What is linked is recorded.
 
 Examples:
   metier link claude code-review

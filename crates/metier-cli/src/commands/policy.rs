@@ -8,7 +8,7 @@ use clap::Subcommand;
 use clap::builder::NonEmptyStringValueParser;
 use metier_host::{Metier, real};
 use metier_policy::{
-    Action, Allowlist, Anchors, Approvals, Decision, Denylist, GuardMode, GuardedSkill, Policy,
+    Action, Allowlist, Anchors, Approvals, CallOddity, Decision, Denylist, GuardMode, GuardedSkill, Policy,
     PolicySettings, Request, ToolCall, Verdict,
 };
 use metier_session::follow_links;
@@ -16,7 +16,7 @@ use metier_skill::{Tier, ToolRules};
 use serde_json::Value;
 
 use crate::exit::{Exit, UsageError};
-use crate::host::{Flags, reach};
+use crate::host::{Flags, find_with, reach};
 use crate::output::Output;
 
 /// Show what the policy decides, and check policy files
@@ -176,15 +176,20 @@ fn print(decision: &Decision, output: &mut Output) -> anyhow::Result<()> {
 }
 
 fn check_call(args: &CheckArgs, tool: &str, output: &mut Output) -> anyhow::Result<Decision> {
-    let metier = args.catalog.open_silently()?;
+    let metier = args.catalog.open(output)?;
     let places = places(args, &metier)?;
     let mut active = given(args, &places)?;
     for name in &args.skill {
-        let (skills, id) = args.catalog.find_with(name, output)?;
+        let (skills, id) = find_with(&metier, name, output)?;
         active.push(skills.opened(&id)?.guarded(&places));
     }
     let policy = policy(args, &metier)?;
     let call = follow_links(ToolCall::new(tool, input(&args.input)), &places);
+    if let Some(oddity) = call.oddity() {
+        let is_missing = matches!(oddity, CallOddity::Missing { .. });
+        let hint = if is_missing { "; give it with `--input`" } else { "" };
+        output.note(format_args!("note: {oddity}{hint}"))?;
+    }
     let mut guard = policy.guard(active, &places);
     for rules in &args.deny {
         guard = guard.denying("the command line", Denylist::new(&tools(rules)?, &places));

@@ -31,9 +31,8 @@ pub(crate) fn run(output: &mut Output) -> anyhow::Result<()> {
     }
     for (index, problem) in problems.iter().enumerate() {
         let key = if index == 0 { "problems" } else { "" };
-        // Without the picture of the file that some errors have.
-        let lines: Vec<&str> = problem.lines().filter(|line| !line.contains(" |")).collect();
-        let text = one_line(&lines.join("; "));
+        // Without the line of a settings file that some errors show.
+        let text = one_line(problem.lines().next().unwrap_or_default());
         output.styled_row(key, &output.warning(&text))?;
     }
     if problems.is_empty() {

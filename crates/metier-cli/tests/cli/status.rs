@@ -82,6 +82,46 @@ fn a_link_that_raises_the_trust_is_reported() {
 }
 
 #[test]
+fn links_are_recorded_also_those_before_a_failure() {
+    let place = with_agents(&["claude"]);
+    place.skill("me/.agents/skills/own", "Use it.");
+    place.skill("me/.agents/skills/zoo", "Use it.");
+    place.write("me/.claude/skills/zoo/notes.txt", "");
+    let code = |args: &[&str]| place.at_home(args).output().unwrap().status.code();
+    assert_eq!(code(&["link", "claude", "own", "zoo"]), Some(2), "another directory has the name");
+    assert_eq!(code(&["link", "claude", "own"]), Some(0), "nothing changes, nothing is recorded");
+    assert_eq!(code(&["link", "claude", "own", "--undo"]), Some(0));
+    let log = place.at_home(&["audit", "log", "--json"]).output().unwrap();
+    let events: Vec<serde_json::Value> = String::from_utf8(log.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["event"].clone())
+        .filter(|event| event["kind"].as_str().unwrap().ends_with("linked"))
+        .collect();
+    let kinds: Vec<&str> = events.iter().map(|event| event["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["skills.linked", "skills.unlinked"]);
+    for event in &events {
+        assert!(event["skills"]["own"].as_str().unwrap().ends_with("me/.agents/skills/own"), "{event}");
+        assert!(event["place"].as_str().unwrap().ends_with("me/.claude/skills"), "{event}");
+    }
+    let broken =
+        place.at_home(&["link", "claude", "own"]).env("METIER_JOURNAL", "nosuch/journal.db").output();
+    assert!(!broken.unwrap().status.success());
+    assert!(!place.path().join("me/.claude/skills/own").exists(), "what cannot be recorded is not done");
+}
+
+#[test]
+fn skills_inside_metier_are_not_linked() {
+    let place = with_agents(&["claude"]);
+    place.skill("me/.agents/skills/own", "Use it.");
+    insta::assert_snapshot!(
+        "link one inside metier",
+        transcript(&place, &["link", "claude", "using-metier"])
+    );
+    insta::assert_snapshot!("link all, some inside metier", transcript(&place, &["link", "claude", "--all"]));
+}
+
+#[test]
 fn what_is_installed_becomes_visible_and_is_trusted_no_further() {
     let place = with_agents(&["claude"]);
     place.skill("source/pdf", "Fills in forms. Use when there is a form.");

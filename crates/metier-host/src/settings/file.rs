@@ -75,7 +75,7 @@ impl File {
         };
         let wrong = |error: toml::de::Error| HostError::Settings {
             path: path.to_owned(),
-            reason: toml_reason(&error),
+            reason: toml_reason(&text, &error),
         };
         let mut file: Self = toml::from_str(&text).map_err(wrong)?;
         let line = |rule: &Spanned<RuleTable>| {
@@ -91,18 +91,38 @@ pub(crate) fn policy_of_settings(text: &str) -> Result<PolicySettings, toml::de:
     Ok(toml::from_str::<File>(text)?.policy.unwrap_or_default())
 }
 
-/// What is wrong with a file, with the key or value that may have been meant.
-pub(crate) fn toml_reason(error: &toml::de::Error) -> String {
-    let text = error.to_string();
-    let text = text.trim_end();
+/// What is wrong with a file: the place and the reason on one line, then the line of the file with the place underlined. Names the
+/// key or value that may have been meant.
+pub(crate) fn toml_reason(text: &str, error: &toml::de::Error) -> String {
     let mut words = error.message().split('`').skip(1).step_by(2);
     let near = words.next().map(|unknown| nearest_names(unknown, words)).unwrap_or_default();
     let is_unknown = error.message().starts_with("unknown ");
-    match near.first().filter(|_| is_unknown) {
-        Some(meant) => format!("{text}\ndid you mean `{meant}`?"),
-        None => text.to_owned(),
+    let message = error.message().trim_end().replace('\n', ", ");
+    let message = match near.first().filter(|_| is_unknown) {
+        // All that it could be is a long list, in which the meant word is hard to find.
+        Some(meant) => {
+            let unknown = message.split(", expected").next().unwrap_or_default();
+            format!("{unknown}; did you mean `{meant}`?")
+        }
+        None => message,
+    };
+    let Some(span) = error.span() else { return message };
+    let (before, rest) = text.split_at_checked(span.start).unwrap_or((text, ""));
+    let (number, begin) =
+        (before.matches('\n').count() + 1, before.rfind('\n').map_or(0, |position| position + 1));
+    let column = before[begin..].chars().count();
+    let place = format!("line {number}, column {}: {message}", column + 1);
+    let line = text[begin..].lines().next().unwrap_or_default();
+    if line.chars().count() > SHOWN {
+        return place;
     }
+    let marked = rest.lines().next().unwrap_or_default().get(..span.len());
+    let marks = marked.unwrap_or(rest.lines().next().unwrap_or_default()).chars().count().max(1);
+    format!("{place}\n{line}\n{}{}", " ".repeat(column), "^".repeat(marks))
 }
+
+/// A longer line is not shown.
+const SHOWN: usize = 200;
 
 impl RuleTable {
     pub(super) fn rule(

@@ -60,6 +60,8 @@ names! {
     SKILLS_REMOVED = "metier.skills.removed";
     SKILLS_INSTALLED = "metier.skills.installed";
     SKILLS_MOUNTED = "metier.skills.mounted";
+    SKILLS_LINKED = "metier.skills.linked";
+    SKILLS_UNLINKED = "metier.skills.unlinked";
     TRUSTED = "metier.trusted";
     SKILLS_ACTIVE = "metier.skills.active";
 

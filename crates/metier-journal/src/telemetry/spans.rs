@@ -257,6 +257,8 @@ fn point(event: &Event) -> Attributes {
             .count(names::SKILLS_CHANGED, changed.len() as u64)
             .count(names::SKILLS_REMOVED, removed.len() as u64),
         Event::SkillsMounted { skills, .. } => attributes.count(names::SKILLS_MOUNTED, skills.len() as u64),
+        Event::SkillsLinked { skills, .. } => attributes.count(names::SKILLS_LINKED, skills.len() as u64),
+        Event::SkillsUnlinked { skills, .. } => attributes.count(names::SKILLS_UNLINKED, skills.len() as u64),
         Event::TrustChanged { trusted, .. } => attributes.flag(names::TRUSTED, *trusted),
         // Where they came from may be an address with a password in it.
         Event::SkillsInstalled { skills, .. } => {

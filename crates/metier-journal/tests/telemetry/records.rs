@@ -167,6 +167,14 @@ fn other_events() -> Vec<Event> {
             prompt: None,
         },
         Event::SkillsMounted { skills: skills.clone(), place: CANARY.to_owned() },
+        Event::SkillsLinked {
+            skills: BTreeMap::from([("pdf".to_owned(), CANARY.to_owned())]),
+            place: CANARY.to_owned(),
+        },
+        Event::SkillsUnlinked {
+            skills: BTreeMap::from([("pdf".to_owned(), CANARY.to_owned())]),
+            place: CANARY.to_owned(),
+        },
         Event::TrustChanged { folder: CANARY.to_owned(), trusted: true },
         evaluation_ended(),
         Event::MutationProposed {
