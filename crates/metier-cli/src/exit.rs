@@ -11,6 +11,7 @@ use metier_session::{PathProblem, SessionError};
 use metier_skill::SkillError;
 use metier_store::{ArchiveError, SignatureError, StoreError, TrustError};
 
+use crate::files::is_missing;
 use crate::output::Output;
 
 /// The exit code of the process.
@@ -136,6 +137,7 @@ fn of_host(error: &HostError, output: &mut Output) -> Exit {
         | HostError::NoAgent { .. }
         | HostError::NoHarness { .. } => Exit::NotFound,
         HostError::SkillOff { .. } => Exit::Denied,
+        HostError::Io { action: "read", source, .. } if is_missing(source) => Exit::NotFound,
         HostError::Skill(error) => of_skill(error),
         HostError::Journal(error)
         | HostError::Telemetry { source: error }
@@ -227,6 +229,7 @@ fn report_sandbox(error: &SandboxError, output: &mut Output) -> Exit {
         | SandboxError::Reserved { .. }
         | SandboxError::Link { .. } => Exit::Usage,
         SandboxError::Program { .. } | SandboxError::NotAScript { .. } => Exit::NotFound,
+        SandboxError::Path { source, .. } if is_missing(source) => Exit::NotFound,
         SandboxError::Covering { .. } => Exit::Denied,
         _ => Exit::Environment,
     }

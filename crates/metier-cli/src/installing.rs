@@ -82,6 +82,12 @@ pub(crate) fn finish(
         return Ok(Exit::Done);
     }
     print(&outcome.changes, output)?;
+    // An answer is about a content, which may have been here before.
+    for skill in outcome.changes.iter().filter_map(|change| change.after.as_ref()) {
+        for refusal in store.metier().refusals(&skill.name, &skill.digest) {
+            output.note(format_args!("note: {}", refusal.message))?;
+        }
+    }
     output.summary(sum(&outcome.changes, flags.dry_run))?;
     Ok(Exit::Done)
 }
@@ -224,9 +230,10 @@ pub(crate) fn sum(changes: &[PlannedChange], dry_run: bool) -> String {
 /// How an error of the store ends a command.
 pub(crate) const fn exit_of(error: &StoreError) -> Exit {
     match error {
-        StoreError::Missing { .. } | StoreError::NotInstalled { .. } | StoreError::NoSuchSkill { .. } => {
-            Exit::NotFound
-        }
+        StoreError::Missing { .. }
+        | StoreError::NoSource { .. }
+        | StoreError::NotInstalled { .. }
+        | StoreError::NoSuchSkill { .. } => Exit::NotFound,
         StoreError::Source { .. }
         | StoreError::Several { .. }
         | StoreError::Twice { .. }

@@ -7,6 +7,8 @@ mod commands;
 #[cfg(test)]
 mod docs_cli;
 mod exit;
+mod files;
+mod help;
 mod host;
 mod installing;
 mod mounting;
@@ -21,8 +23,8 @@ mod work;
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use metier_host::Environment;
 use metier_skill::{is_invisible, visible_name};
 
@@ -35,7 +37,7 @@ const LAST: usize = 900;
 
 /// The runtime for Agent Skills: folders with a SKILL.md that teach an AI agent how to do a task.
 #[derive(Debug, Parser)]
-#[command(name = "metier", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "metier", version, propagate_version = true, max_term_width = help::WIDEST)]
 #[command(after_help = "\
 Exit codes: 0 done, 1 findings, 2 wrong use, 3 denied by the policy, 4 not found,
             5 something is missing or cannot be read or written, 70 a bug in metier
@@ -95,7 +97,8 @@ fn parse() -> Result<Cli, clap::Error> {
     if is_server && let Ok(ServeCli { quiet, color, command }) = ServeCli::try_parse() {
         return Ok(Cli { quiet, color, command: Some(command.into()) });
     }
-    Cli::try_parse()
+    let matches = help::grouped(Cli::command()).try_get_matches()?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))
 }
 
 /// Prints what is wrong with the command line. The message repeats its words, which may come from elsewhere: control characters and line

@@ -23,6 +23,8 @@ mod hints;
 mod hostile;
 #[path = "cli/kill.rs"]
 mod kill;
+#[path = "cli/missing.rs"]
+mod missing;
 #[path = "cli/new.rs"]
 mod new;
 #[path = "cli/policy.rs"]

@@ -1,5 +1,7 @@
 //! Stored refusals, for hosts that list skills.
 
+use std::collections::BTreeSet;
+
 use metier_policy::Access;
 use metier_session::StoredApproval;
 use metier_skill::Digest;
@@ -48,6 +50,12 @@ impl Metier {
 }
 
 impl HostCatalog {
+    /// The names of the skills that the person refused to load, as they are now. Models are not shown them.
+    pub fn refused_names(&self) -> BTreeSet<String> {
+        let refused = self.refusals().into_iter().filter(|refusal| refusal.access == Access::Activate);
+        refused.map(|refusal| refusal.skill).collect()
+    }
+
     /// The refusals that apply to the skills of the catalog.
     pub fn refusals(&self) -> Vec<Refusal> {
         let mut names: Vec<String> =

@@ -60,11 +60,18 @@ impl<'a> SkillListBuilder<'a> {
 }
 
 impl HostCatalog {
-    /// The skills that models are shown, by tier and name.
+    /// The skills that models are shown, by tier and name. Those inside metier come last: they are the same everywhere, and the
+    /// first ones to be left out if there is no space for all.
     fn by_tier(&self) -> Vec<&Entry> {
         let mut entries: Vec<&Entry> = self.for_models().map(|skill| skill.entry).collect();
+        #[cfg(feature = "session")]
+        {
+            let refused = self.refused_names();
+            entries.retain(|entry| !refused.contains(entry.name()));
+        }
+        let precedence = &self.metier().settings().precedence.value;
         // By name already; the sort keeps that within a tier.
-        entries.sort_by_key(|entry| self.metier().settings().precedence.value.rank(entry.tier()));
+        entries.sort_by_key(|entry| (entry.builtin().is_some(), precedence.rank(entry.tier())));
         entries
     }
 

@@ -153,6 +153,11 @@ codes! {
 }
 
 impl Code {
+    /// Whether the code is about text of a template that the author has not replaced.
+    pub const fn is_placeholder(self) -> bool {
+        matches!(self, Self::BodyPlaceholder | Self::DescriptionPlaceholder)
+    }
+
     /// Whether the code is about a rule for tools. Only the policy reports these codes.
     pub const fn is_about_tool_rule(self) -> bool {
         matches!(self, Self::RuleNeverMatches | Self::RuleRewritten | Self::RuleBroad)

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use metier_catalog::read_requires;
 use metier_scan::{ScanReport, ScanVerdict, SubjectFiles};
-use metier_skill::{Limits, Location, Profile, Rules, Skill, Tier};
+use metier_skill::{Code, Limits, Location, Profile, Rules, Skill, Tier};
 use rayon::prelude::*;
 
 use crate::archive::{ArchiveError, ArchiveLayout};
@@ -177,7 +177,10 @@ fn candidate(
         // A signature by an unknown key counts like no signature. Every other problem is an error.
         Err(SignatureError::UnknownKey { fingerprint, .. }) => {
             let name = skill.name.as_str();
-            let note = format!("`{name}` is signed by an unknown key, which is ignored: {fingerprint}");
+            let note = format!(
+                "`{name}` is signed by an unknown key, so the signature is ignored: {fingerprint}; if you know whose key it is, add it to \
+                 `~/.config/metier/trusted-keys.toml`"
+            );
             (None, Some(fingerprint), vec![note])
         }
         Err(source) => {
@@ -234,14 +237,14 @@ fn candidate(
     Ok(Candidate { locked, provenance, staged, report, key, notes })
 }
 
-/// The skill if it is valid under these rules, with the notes about its tool rules.
+/// The skill if it is valid under these rules, with the notes for its user.
 fn valid(location: &Location, folder: &str, rules: &Rules) -> Result<(Skill, Vec<String>), StoreError> {
     let reading = location.validate_with(rules, metier_policy::lint)?;
     let error = reading.diagnostics.iter().find(|found| found.is_error());
     let reason = error.map(|found| format!("{}:{}: {}", found.file, found.line, found.message));
     match (reading.skill, reason) {
         (Some(skill), None) => {
-            let found = reading.diagnostics.into_iter().filter(|found| found.code.is_about_tool_rule());
+            let found = reading.diagnostics.into_iter().filter(|found| is_noted(found.code));
             Ok((skill, found.map(|found| found.message).collect()))
         }
         (_, reason) => Err(StoreError::Invalid {
@@ -249,6 +252,11 @@ fn valid(location: &Location, folder: &str, rules: &Rules) -> Result<(Skill, Vec
             reason: reason.unwrap_or_else(|| "it could not be read".to_owned()),
         }),
     }
+}
+
+/// Findings about a valid skill that its user should know: rules that do not do what they seem to, and text of a template.
+const fn is_noted(code: Code) -> bool {
+    code.is_about_tool_rule() || code.is_placeholder()
 }
 
 /// The trust tier: the one the user chose, else the signer's, else `third_party`.

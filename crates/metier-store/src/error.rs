@@ -84,6 +84,12 @@ pub enum StoreError {
         /// What is wrong, and what to do.
         problem: String,
     },
+    /// A source is a path, and nothing is there.
+    #[error("`{text}` does not exist{}", if text.contains('#') { "; for a reference of a local repository, use `file:///PATH#REFERENCE`" } else { "" })]
+    NoSource {
+        /// The source as it was given.
+        text: String,
+    },
     /// The source does not have a requested skill.
     #[error("`{source_name}` has no skill `{name}`; it has {}", if has.is_empty() { "none of the requested skills" } else { has })]
     NoSuchSkill {
@@ -232,6 +238,7 @@ impl StoreError {
             Self::Lock { .. } => "store-lock",
             Self::TooLarge { .. } => "store-too-large",
             Self::Source { .. } => "store-source",
+            Self::NoSource { .. } => "store-no-source",
             Self::NoSuchSkill { .. } => "store-no-such-skill",
             Self::Several { .. } => "store-several-skills",
             Self::Twice { .. } => "store-twice",

@@ -138,13 +138,8 @@ pub fn parse_source(text: &str, working: &Path, git_host: &str) -> Result<Box<dy
             "is a remote archive, which is not supported yet; download it and install the file",
         ));
     }
-    if is_path && text.contains('#') {
-        return Err(wrong(
-            "does not exist; for a reference of a local repository, use `file:///PATH#REFERENCE`",
-        ));
-    }
     if is_path || is_archive {
-        return Err(wrong("does not exist"));
+        return Err(StoreError::NoSource { text: text.to_owned() });
     }
     GitSource::parse(text, git_host).map(|source| Box::new(source) as Box<dyn SkillSource>)
 }

@@ -16,20 +16,27 @@ use crate::table::one_line;
 /// asked again. What your organisation forbids cannot be approved.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
-#[command(after_help = "\
+#[command(
+    override_usage = "\
+metier approve [OPTIONS] <SKILL>                                   load the skill
+       metier approve [OPTIONS] <SKILL> --script <PATH>                   run a script
+       metier approve [OPTIONS] <SKILL> --script <PATH> --network         network access of a script
+       metier approve [OPTIONS] <SKILL> --script <PATH> --destructive     what cannot be undone",
+    after_help = "\
 Examples:
   metier approve pdf --script scripts/fill.py            until the skill changes
   metier approve pdf --script scripts/fill.py --once     for the next time only
   metier approve pdf --script scripts/get.py --network   its network access (any host)
   metier approve pdf --script scripts/get.py --network --allow-host pypi.org   one host
   metier approve pdf --script scripts/get.py --refuse    store a refusal
-  metier approvals                                       list the answers")]
+  metier approvals                                       list the answers"
+)]
 pub(crate) struct Args {
     /// Skill: its name, id or directory
     skill: String,
 
     /// Script, by its path in the skill. Without it, loading the skill is approved
-    #[arg(long)]
+    #[arg(long, value_name = "PATH")]
     script: Option<String>,
 
     /// Approve network access of the script: all hosts, unless `--allow-host` is given

@@ -24,6 +24,7 @@ are only notices.
 
 Examples:
   metier doctor
+  metier doctor --verbose                       also directories without skills, every protection
   metier doctor --json | jq '.checks[] | select(.status != \"ok\")'
   metier doctor --json | jq '.roots[] | select(.exists)'
   metier doctor --clean                         remove what killed processes left
@@ -35,6 +36,10 @@ pub(crate) struct Args {
     /// Remove agents' homes, copies of skills and work directories that killed processes left, and nothing else
     #[arg(long)]
     clean: bool,
+
+    /// Also list directories without skills and protections that are active
+    #[arg(long, short)]
+    verbose: bool,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -63,34 +68,49 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if args.json {
         output.json(&checkup)?;
     } else {
-        print(&checkup, output)?;
+        print(&checkup, args.verbose, output)?;
     }
     Ok(if checkup.ok { Exit::Done } else { Exit::Findings })
 }
 
-fn print(checkup: &Checkup, output: &mut Output) -> anyhow::Result<()> {
-    // Without settings it is not known where skills are.
-    if !checkup.roots.is_empty() {
-        found(checkup, output)?;
-    }
-    agents(&checkup.agents, output)?;
-    sandbox(&checkup.sandbox, output)?;
-    // What cannot be read is reported by the check.
-    for planted in checkup.planted.found().into_iter().flatten().flat_map(|one| &one.planted) {
-        output.row("planted", &one_line(&format!("a script {planted}")))?;
-    }
+/// The verdict, every check, then what metier works with.
+fn print(checkup: &Checkup, is_verbose: bool, output: &mut Output) -> anyhow::Result<()> {
+    output.summary(sum(checkup, output))?;
+    output.summary("")?;
     let mut last = "";
     for check in &checkup.checks {
         print_check(check, check.name != last, output)?;
         last = check.name;
     }
-    Ok(output.summary(sum(checkup))?)
+    // What cannot be read is reported by the check.
+    for planted in checkup.planted.found().into_iter().flatten().flat_map(|one| &one.planted) {
+        output.row("planted", &one_line(&format!("a script {planted}")))?;
+    }
+    output.summary("")?;
+    // Without settings it is not known where skills are.
+    if !checkup.roots.is_empty() {
+        found(checkup, is_verbose, output)?;
+    }
+    agents(&checkup.agents, output)?;
+    sandbox(&checkup.sandbox, is_verbose, output)
 }
 
 /// Where skills are found, and which of them cannot be used.
-fn found(checkup: &Checkup, output: &mut Output) -> anyhow::Result<()> {
-    for report in &checkup.roots {
-        root(report, output)?;
+fn found(checkup: &Checkup, is_verbose: bool, output: &mut Output) -> anyhow::Result<()> {
+    let is_listed = |root: &&CheckedRoot| is_verbose || root.skills + root.problems > 0;
+    checkup.roots.iter().filter(is_listed).try_for_each(|report| root(report, output))?;
+    let rest = checkup.roots.iter().filter(|root| !is_listed(root));
+    let (empty, absent): (Vec<_>, Vec<_>) = rest.partition(|root| root.exists);
+    let counts = [(empty.len(), "empty"), (absent.len(), "missing")];
+    let counts: Vec<String> = counts
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if !counts.is_empty() {
+        let is_first = empty.len() + absent.len() == checkup.roots.len();
+        let (key, more) = if is_first { ("roots", "") } else { ("", "also ") };
+        output.row(key, &format!("{more}{}; `--verbose` lists them", counts.join(", ")))?;
     }
     output
         .row("index", checkup.index.directory.as_deref().unwrap_or("none: every skill is read each time"))?;
@@ -144,7 +164,11 @@ fn agents(found: &[LocalAgent], output: &mut Output) -> anyhow::Result<()> {
 }
 
 /// Each protection for this user, and what would enable a missing one.
-fn sandbox(protections: &Inspection<Vec<CheckedProtection>>, output: &mut Output) -> anyhow::Result<()> {
+fn sandbox(
+    protections: &Inspection<Vec<CheckedProtection>>,
+    is_verbose: bool,
+    output: &mut Output,
+) -> anyhow::Result<()> {
     let found = match protections {
         Inspection::Found(found) => found,
         Inspection::Failed { error, .. } => {
@@ -152,14 +176,15 @@ fn sandbox(protections: &Inspection<Vec<CheckedProtection>>, output: &mut Output
             return Ok(());
         }
     };
-    for (index, one) in found.iter().map(|one| &one.measured).enumerate() {
-        let key = if index == 0 { "sandbox" } else { "" };
+    let active = found.iter().filter(|one| one.measured.active).count();
+    output.row("sandbox", &format!("{active} of {} protections are active", found.len()))?;
+    for one in found.iter().map(|one| &one.measured).filter(|one| is_verbose || !one.active) {
         let state = output.colored(if one.active { "yes" } else { "NO " }, one.active);
         let detail = one_line(&one.detail);
         // Where a purpose says it already, once is enough.
         let detail = if detail == "its own" { String::new() } else { format!(" ({detail})") };
         let name = pad(one.protection.as_str(), 19);
-        output.styled_row(key, &format!("{name} {state} {}{detail}", one.protection.purpose()))?;
+        output.styled_row("", &format!("{name} {state} {}{detail}", one.protection.purpose()))?;
     }
     let missing = found.iter().map(|one| &one.measured).filter(|one| !one.active);
     output.row(
@@ -199,11 +224,15 @@ fn print_check(check: &Check, is_first: bool, output: &mut Output) -> anyhow::Re
 }
 
 /// Whether metier works here, in a line.
-fn sum(checkup: &Checkup) -> String {
+fn sum(checkup: &Checkup, output: &Output) -> String {
     let unusable = checkup.problems.len() + checkup.warnings.len();
+    let works = output.colored("metier works here", true);
     match (checkup.count(CheckStatus::Failed), checkup.count(CheckStatus::Notice) + unusable) {
-        (0, 0) => "metier works here: every check passed".to_owned(),
-        (0, notices) => format!("metier works here; {}", counted(notices, "notice")),
-        (failed, _) => format!("{} FAILED; `fix` says what to do", counted(failed, "check")),
+        (0, 0) => format!("{works}: every check passed"),
+        (0, notices) => format!("{works}; {}", counted(notices, "notice")),
+        (failed, _) => {
+            let failed = output.colored(&format!("{} FAILED", counted(failed, "check")), false);
+            format!("{failed}; `fix` says what to do")
+        }
     }
 }

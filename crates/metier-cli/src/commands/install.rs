@@ -1,9 +1,9 @@
 //! `metier install`: skills from directories, archives and git repositories; either all that are requested or none.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use metier_catalog::installed_directory;
 use metier_home::Agent;
 use metier_host::{HostStore, read_regular};
@@ -11,7 +11,8 @@ use metier_store::{
     ChangeKind, InstallRequest, LOCK_FILE, LockedSkill, Lockfile, PlannedChange, SkillSelection,
 };
 
-use crate::exit::{Exit, UsageError};
+use crate::exit::{Exit, NotFoundError, UsageError};
+use crate::files::{cannot_read, is_missing};
 use crate::installing::{Installing, checked, finish, recorder, store};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -75,8 +76,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         let fetching = store.fetching().telling(&say);
         if let Some(path) = &args.locked {
             let path = store.lock_file(path);
-            let text =
-                read_regular(&path, LOCK_MOST).with_context(|| format!("cannot read {}", path.display()))?;
+            let text = read_regular(&path, LOCK_MOST).map_err(|error| no_lock(&path, error))?;
             options.replace = true;
             // Relative sources in a lock are relative to its directory.
             let here = path.parent().unwrap_or(Path::new("/"));
@@ -100,6 +100,20 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         tell_where(&outcome.changes, &store, output)?;
     }
     Ok(exit)
+}
+
+/// The error for a lock file that cannot be read, and what makes one.
+fn no_lock(path: &Path, error: io::Error) -> anyhow::Error {
+    if !is_missing(&error) {
+        return cannot_read(path)(error);
+    }
+    let also =
+        if path.ends_with(LOCK_FILE) { ", nor in a directory above it in this repository" } else { "" };
+    let message = format!(
+        "{} does not exist{also}; `metier lock --output {LOCK_FILE}` writes the lock of what is installed",
+        path.display()
+    );
+    NotFoundError(message).into()
 }
 
 /// More names than these do not fit into a hint.

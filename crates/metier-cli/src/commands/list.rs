@@ -260,11 +260,14 @@ fn problems(title: &str, problems: &[&Problem], output: &mut Output) -> anyhow::
 
 /// What to do for a person who has no skills yet.
 fn where_to_put_skills(skills: &HostCatalog, output: &mut Output) -> anyhow::Result<()> {
+    let searched = match skills.roots() {
+        [only] => only.root.path.display().to_string(),
+        several => format!("{} directories", several.len()),
+    };
     output.note("")?;
-    output.note("No skills of your own or of this project were found in these directories:")?;
-    for report in skills.roots() {
-        output.note(format_args!("  {}", report.root.path.display()))?;
-    }
+    output.note(format_args!(
+        "No skills of your own or of this project were found in {searched}; `metier doctor --verbose` lists where metier looks."
+    ))?;
     output
         .note("hint: `metier install OWNER/REPOSITORY` installs skills, `metier new NAME --in .claude/skills` starts one, `metier list --root DIR` lists another directory")?;
     Ok(())

@@ -1,11 +1,9 @@
 //! `metier lock`: the lock of what is installed.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
-
 use crate::exit::Exit;
+use crate::files::write;
 use crate::installing::store;
 use crate::output::Output;
 use crate::table::counted;
@@ -42,6 +40,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     };
     let path = store.metier().environment().absolute(path);
     let (lock, here) = installed.lock().beside(path.parent().unwrap_or(Path::new("/")));
+    write(&path, lock.text()?)?;
     if !here.is_empty() {
         let names: Vec<&str> = here.iter().map(|skill| skill.name.as_str()).collect();
         output.note(format_args!(
@@ -50,20 +49,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             path.parent().unwrap_or(Path::new("/")).display()
         ))?;
     }
-    write(&path, lock.text()?).with_context(|| format!("cannot write {}", path.display()))?;
     output.summary(format!(
         "{} locked in {}",
         counted(installed.lock().skills().len(), "skill"),
         path.display()
     ))?;
     Ok(Exit::Done)
-}
-
-/// Writes a file atomically.
-pub(super) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> std::io::Result<()> {
-    let mut file = tempfile::Builder::new()
-        .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666))
-        .tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
-    file.write_all(bytes.as_ref())?;
-    file.persist(path).map(drop).map_err(|error| error.error)
 }

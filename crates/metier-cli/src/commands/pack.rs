@@ -2,15 +2,14 @@
 
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::ValueEnum;
 use metier_host::Environment;
-use metier_skill::{Folder, Rules};
+use metier_skill::{Folder, Location, Rules};
 use metier_store::{ArchiveFormat, pack};
 use serde_json::json;
 
-use super::lock::write;
 use crate::exit::Exit;
+use crate::files::{note_placeholders, write};
 use crate::output::Output;
 
 /// Pack a skill into a reproducible archive
@@ -56,12 +55,13 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     };
     let directory = environment.absolute(&args.directory);
     let packed = pack(&Folder::open(&directory)?, &Rules::standard(), format)?;
+    note_placeholders(&Location::directory(&directory)?, output)?;
     for skipped in &packed.skipped {
         output.note(format_args!("note: skipped {}", skipped.path))?;
     }
     let path = args.output.clone().unwrap_or_else(|| format!("{}.{ending}", packed.name.as_str()).into());
     let path = environment.absolute(&path);
-    write(&path, &packed.bytes).with_context(|| format!("cannot write {}", path.display()))?;
+    write(&path, &packed.bytes)?;
     let name = packed.name.as_str();
     if args.json {
         output.json(

@@ -38,7 +38,12 @@ enum PolicyCommand {
 /// `--skill`. Without `--tool`, the decision is about the skill: whether it may be loaded, or its `--script` run. Links
 /// in paths are followed on this machine. Nothing is run.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "\
+metier policy check --tool <TOOL> [--input <INPUT>] [--allowed-tools <RULES>]... [--skill <NAME>]...
+       metier policy check --skill <NAME>                             may the skill be loaded?
+       metier policy check --skill <NAME> --script <PATH> [--network] may its script run?",
+    after_help = "\
 Exits with 0 if it is allowed, with 1 if a person would be asked, with 3 if it is denied.
 
 Examples:
@@ -46,7 +51,8 @@ Examples:
   metier policy check --allowed-tools Read --tool Write --input notes.md --json
   metier policy check --skill my-skill --tool Bash --input 'git push'
   metier policy check --skill my-skill --script scripts/publish.sh --network
-  metier policy check --policy new-policy.toml --skill my-skill --script scripts/publish.sh")]
+  metier policy check --policy new-policy.toml --skill my-skill --script scripts/publish.sh"
+)]
 pub(crate) struct CheckArgs {
     /// Rules of an active skill: the value from its frontmatter, or a JSON list. Give it once per skill
     #[arg(long, value_name = "RULES", requires = "tool")]
@@ -65,17 +71,11 @@ pub(crate) struct CheckArgs {
     tool: Option<String>,
 
     /// Input of the call: a JSON object, or only the command, path or address
-    #[arg(
-        long,
-        value_name = "TEXT_OR_JSON",
-        requires = "tool",
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "INPUT", requires = "tool", default_value = "", hide_default_value = true)]
     input: String,
 
     /// Script of the skill that would be run
-    #[arg(long, requires = "skill", conflicts_with = "tool")]
+    #[arg(long, value_name = "PATH", requires = "skill", conflicts_with = "tool")]
     script: Option<String>,
 
     /// The script needs the network: all hosts, unless `--allow-host` is given

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use metier_catalog::Entry;
 use metier_host::HostCatalog;
-use metier_prompt::{ActivationHint, ListFormat, ListedSkill, LocationStyle, SkillList};
+use metier_prompt::{ActivationHint, Fate, ListFormat, ListedSkill, LocationStyle, SkillList};
 
 use crate::exit::{Exit, UsageError};
-use crate::host::{Flags, finish};
+use crate::host::{Flags, finish, note_refusals};
 use crate::output::Output;
 use crate::table::counted;
 
@@ -215,6 +215,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         .budget(args.budget)
         .activation(Some(activation))
         .search(hint.as_deref());
+    let mut exit = Exit::Done;
     if args.explain {
         let explanation = list.explain();
         let explained = explain::Explained::new(&explanation, &shown, &homeless, &skills);
@@ -223,17 +224,19 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         } else {
             explained.print(output)?;
         }
-        if explanation.tokens == 0 && !shown.is_empty() {
-            note_nothing(args.budget, output)?;
+        if explained.is_empty() && !shown.is_empty() {
+            note_nothing(&list, args.budget, output)?;
         }
     } else {
-        print(&list, listed.len(), homeless.len(), args.budget, output)?;
-    }
-    if !args.explain {
+        let is_empty = print(&list, listed.len(), homeless.len(), args.budget, output)?;
+        if is_empty && !listed.is_empty() {
+            exit = Exit::Findings;
+        }
         note_missing(&skills, listed.len(), output)?;
+        note_refusals(&skills, output)?;
     }
     finish(skills, output)?;
-    Ok(Exit::Done)
+    Ok(exit)
 }
 
 /// Notes how many skills are not in the list because of their state, and the option that lists them.
@@ -246,19 +249,20 @@ fn note_missing(skills: &HostCatalog, listed: usize, output: &mut Output) -> any
             output.note(format_args!("{} {what}; `--explain` lists them", counted(count, "skill")))?;
         }
     }
-    if listed == 0 && off + broken == 0 {
-        output.note("no skills were found; `metier list` shows the directories that were searched")?;
+    if listed == 0 && off + broken == 0 && skills.refused_names().is_empty() {
+        output.note("no skills were found; `metier doctor --verbose` lists where metier looks")?;
     }
     Ok(())
 }
 
+/// Prints the list; returns whether nothing was printed.
 fn print(
     list: &SkillList<'_>,
     count: usize,
     homeless: usize,
     budget: Option<usize>,
     output: &mut Output,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<bool> {
     let rendered = list.render();
     output.text(&rendered.text)?;
     for (count, what) in [
@@ -271,15 +275,26 @@ fn print(
             output.note(format_args!("{} {what}", counted(count, "skill")))?;
         }
     }
-    if rendered.text.is_empty() && rendered.omitted > 0 {
-        return note_nothing(budget, output);
+    if rendered.omitted > 0 && rendered.omitted == count {
+        note_nothing(list, budget, output)?;
+    } else {
+        output.note(format_args!("about {}", counted(rendered.tokens, "token")))?;
     }
-    output.note(format_args!("about {}", counted(rendered.tokens, "token")))?;
-    Ok(())
+    Ok(rendered.text.is_empty())
 }
 
-fn note_nothing(budget: Option<usize>, output: &mut Output) -> anyhow::Result<()> {
-    let budget = budget.unwrap_or_default();
-    output.note(format_args!("no skill fits into {budget} tokens; use a budget of at least 100"))?;
+/// Says how large the budget must be for the first skill.
+fn note_nothing(list: &SkillList<'_>, budget: Option<usize>, output: &mut Output) -> anyhow::Result<()> {
+    let given = budget.unwrap_or_default();
+    let all = list.budget(None).render();
+    let fits = |tokens: usize| {
+        list.budget(Some(tokens)).explain().skills.iter().any(|skill| skill.fate != Fate::LeftOut)
+    };
+    let (mut too_small, mut enough) = (given, all.tokens);
+    while too_small + 1 < enough {
+        let middle = usize::midpoint(too_small, enough);
+        if fits(middle) { enough = middle } else { too_small = middle }
+    }
+    output.note(format_args!("no skill fits into {given} tokens; use a budget of at least {enough}"))?;
     Ok(())
 }

@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::snippet::Client;
 use crate::exit::{Exit, UsageError};
+use crate::files::cannot_read;
 use crate::host::{Flags, tell};
 use crate::output::Output;
 use crate::work;
@@ -283,7 +284,7 @@ impl Args {
     fn http_options(&self, address: SocketAddr) -> anyhow::Result<HttpOptions> {
         let mut options = HttpOptions::new(address);
         if let Some(path) = &self.token_file {
-            let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            let text = fs::read_to_string(path).map_err(cannot_read(path))?;
             let wrong = |error: McpError| UsageError(format!("{}: {error}", path.display()));
             options.tokens = Token::parse(&text).map_err(wrong)?;
             if options.tokens.is_empty() {

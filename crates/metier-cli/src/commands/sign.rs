@@ -4,14 +4,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use metier_host::Environment;
 use metier_skill::{Digest, Limits, Location};
 use metier_store::{sign, skill_digest};
 use serde_json::json;
 
-use super::lock::write;
 use crate::exit::Exit;
+use crate::files::{cannot_read, note_placeholders, write};
 use crate::output::Output;
 
 /// Sign a skill with an SSH key
@@ -42,11 +41,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let environment = Environment::read();
-    let read =
-        |path: &Path| fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
+    let read = |path: &Path| fs::read_to_string(path).map_err(cannot_read(path));
     let path = environment.absolute(&args.path);
     // `metier install` looks beside what a link leads to.
-    let path = fs::canonicalize(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let path = fs::canonicalize(&path).map_err(cannot_read(&path))?;
     let digest = digest(&path)?;
     let passphrase = args.passphrase_file.as_deref().map(read).transpose()?;
     let passphrase = passphrase.as_deref().and_then(|text| text.lines().next()).map(str::as_bytes);
@@ -54,7 +52,10 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut name = path.file_name().map_or_else(OsString::new, ToOwned::to_owned);
     name.push(".sig");
     let written = path.with_file_name(name);
-    write(&written, &signature).with_context(|| format!("cannot write {}", written.display()))?;
+    write(&written, &signature)?;
+    if path.is_dir() {
+        note_placeholders(&Location::find(&path)?, output)?;
+    }
     if args.json {
         output.json(&json!({ "tree_digest": digest, "signature": written }))?;
     } else {
@@ -67,6 +68,6 @@ fn digest(path: &Path) -> anyhow::Result<Digest> {
     if path.is_dir() {
         return Ok(Location::find(path)?.tree_digest(&Limits::default())?);
     }
-    let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let bytes = fs::read(path).map_err(cannot_read(path))?;
     Ok(skill_digest(&bytes)?)
 }

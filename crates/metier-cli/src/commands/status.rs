@@ -3,6 +3,7 @@
 use metier_catalog::Entry;
 use metier_home::Agent;
 use metier_host::{Environment, HostCatalog, Metier};
+use metier_skill::Tier;
 
 use crate::host::save;
 use crate::output::Output;
@@ -57,10 +58,13 @@ fn here(
     steps: &mut Vec<Step>,
     output: &mut Output,
 ) -> anyhow::Result<()> {
-    let own = skills.skills().filter(|entry| entry.builtin().is_none()).count();
-    let inside = skills.skills().count() - own;
+    let of = |tier: Tier| skills.skills().filter(|one| one.builtin().is_none() && one.tier() == tier).count();
+    let own = of(Tier::User);
+    let outside = skills.skills().filter(|entry| entry.builtin().is_none()).count();
     let more = [
-        (inside, "built in"),
+        (of(Tier::ThirdParty), "third-party"),
+        (of(Tier::Org), "of your organisation"),
+        (skills.skills().count() - own - of(Tier::ThirdParty) - of(Tier::Org), "built in"),
         (skills.shadowed().count(), "shadowed"),
         (skills.all().iter().filter(|entry| !entry.is_enabled()).count(), "off"),
     ];
@@ -85,7 +89,7 @@ fn here(
     let notes = skills.metier().settings().notes.iter().chain(skills.notes());
     problems.extend(notes.cloned());
     problems.extend(skills.refusals().into_iter().map(|refusal| refusal.message));
-    steps.extend(next(own, &agents, skills));
+    steps.extend(next(outside, &agents, skills));
     Ok(())
 }
 
@@ -114,8 +118,8 @@ fn agents(
 }
 
 /// The commands to suggest next.
-fn next(own: usize, agents: &[(Agent, usize)], skills: &HostCatalog) -> Vec<Step> {
-    if own == 0 {
+fn next(outside: usize, agents: &[(Agent, usize)], skills: &HostCatalog) -> Vec<Step> {
+    if outside == 0 {
         return vec![
             ("metier tour".to_owned(), "shows what metier does in one minute"),
             ("metier install OWNER/REPOSITORY".to_owned(), "installs skills from a git repository"),

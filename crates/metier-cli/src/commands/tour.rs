@@ -240,7 +240,8 @@ impl Tour {
         let of_skills = records
             .iter()
             .filter(|record| record.event["kind"].as_str().is_some_and(|kind| kind.starts_with("skill.")));
-        for record in of_skills.skip(self.catalog.skills().count()) {
+        let shown: Vec<_> = of_skills.skip(self.catalog.skills().count()).collect();
+        for record in &shown {
             let said =
                 ["decision", "outcome", "trigger"].iter().find_map(|member| record.event[*member].as_str());
             let (kind, hash) = (record.event["kind"].as_str().unwrap_or_default(), record.hash.hex());
@@ -251,6 +252,11 @@ impl Tour {
                 &hash[..12]
             ))?;
         }
+        output.line(format_args!(
+            "   (These are {} of {}; the others are about the session and the journal. `metier audit log` shows all.)",
+            shown.len(),
+            counted(records.len(), "record")
+        ))?;
         let verified = verify(&recorded, &[])?;
         let replayed = replay(&mut JournalReader::open(&recorded)?, &store, &RecordQuery::default())?;
         let is_intact = verified.damage.is_none() && replayed.divergence.is_none();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use metier_host::{Environment, distrust_folder, trust_folder};
+use metier_host::{Environment, PROJECT_FILE, distrust_folder, trust_folder};
 use serde_json::json;
 
 use crate::exit::Exit;
@@ -68,10 +68,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let path = one_line(&change.folder.to_string_lossy());
+    let has_settings = change.folder.join(PROJECT_FILE).is_file();
+    let settings =
+        if has_settings { format!(", and all of its {PROJECT_FILE} is used") } else { String::new() };
     match (change.trusted, change.changed) {
-        (true, _) => output.line(format_args!(
-            "{path} is trusted: its skills count as yours, and all of its metier.toml is used"
-        ))?,
+        (true, _) => output.line(format_args!("{path} is trusted: its skills count as yours{settings}"))?,
         (false, true) => output.line(format_args!("{path} is no longer trusted"))?,
         (false, false) => output.line(format_args!("{path} was not trusted"))?,
     }

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use metier_catalog::{WalkItem, walk_skills};
-use metier_skill::{Location, Rules, SkillError};
+use metier_host::Metier;
+use metier_skill::{Location, Rules, SkillError, SkillName};
 
 use self::fixing::{Fixed, Mode};
 use crate::exit::{Exit, UsageError};
@@ -134,12 +135,25 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         return Ok(Exit::Environment);
     }
     let is_missing = |path: &PathBuf| !is_stdin(path) && path.symlink_metadata().is_err();
-    if args.paths.iter().any(is_missing) {
+    let missing: Vec<&PathBuf> = args.paths.iter().filter(|path| is_missing(path)).collect();
+    if !missing.is_empty() {
+        missing.into_iter().try_for_each(|path| note_skill(path, output))?;
         return Ok(Exit::NotFound);
     }
     let is_fine = |skill: &Checked| skill.is_valid && !(args.deny_warnings && skill.has_findings());
     let all_valid = checked.iter().all(is_fine);
     Ok(if all_valid { Exit::Done } else { Exit::Findings })
+}
+
+/// Notes where the skill is whose name was given as a path.
+fn note_skill(path: &Path, output: &mut Output) -> anyhow::Result<()> {
+    let name = path.to_str().filter(|name| SkillName::new(*name).is_ok());
+    // Without a catalog there is nothing to add to the finding.
+    let catalog = name.and_then(|_| Metier::open().ok()?.catalog().ok());
+    let entry = catalog.as_ref().zip(name).and_then(|(catalog, name)| catalog.by_name_or_id(name));
+    let Some(entry) = entry.filter(|entry| entry.builtin().is_none()) else { return Ok(()) };
+    let (name, path) = (entry.name(), entry.path().display());
+    Ok(output.note(format_args!("note: `{name}` is a skill at {path}: `metier validate {path}`"))?)
 }
 
 fn is_stdin(path: &Path) -> bool {

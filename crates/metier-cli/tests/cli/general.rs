@@ -9,8 +9,9 @@ fn every_command(place: &Place) -> Vec<Vec<String>> {
     while let Some(command) = all.get(next).cloned() {
         let args: Vec<&str> = command.iter().map(String::as_str).chain(["--help"]).collect();
         let help = String::from_utf8(place.run(&args).stdout).unwrap();
-        let lines =
-            help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+        // Those of `metier` itself are in groups.
+        let begins = |line: &&str| ["Commands:", "Start here:"].contains(line);
+        let lines = help.lines().skip_while(|line| !begins(line)).take_while(|line| *line != "Options:");
         // What a command says goes on further right.
         let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
         let names = names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");

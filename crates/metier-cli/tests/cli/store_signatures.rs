@@ -86,7 +86,10 @@ fn a_strangers_is_no_signature_and_a_wrong_one_is_worse() {
     let Some(place) = place() else { return };
     sign(&place, "stranger", "metier-skill", "pdf");
     let told = place.done(&["install", "pdf"]);
-    assert!(told.contains("`pdf` is signed by an unknown key, which is ignored: SHA256:"), "{told}");
+    assert!(
+        told.contains("`pdf` is signed by an unknown key, so the signature is ignored: SHA256:"),
+        "{told}"
+    );
     assert_eq!(place.locked("pdf")["tier"], "third_party");
     assert!(place.locked("pdf")["signer"].is_null());
     place.done(&["remove", "pdf"]);

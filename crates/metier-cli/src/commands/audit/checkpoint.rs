@@ -7,6 +7,7 @@ use metier_journal::{Checkpoint, JournalReader};
 
 use super::JournalArgs;
 use crate::exit::{Exit, NotFoundError};
+use crate::files::must_exist;
 use crate::output::Output;
 
 /// Print a checkpoint of the journal, to be kept elsewhere, or a proof
@@ -54,6 +55,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     if let Some(path) = &args.extends {
+        must_exist([path])?;
         let old = Checkpoint::read(path)?;
         let size = old.size;
         let Some(proof) = reader.prove_consistency(old, now())? else {

@@ -4,11 +4,11 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use metier_journal::JournalReader;
 
 use super::JournalArgs;
 use crate::exit::{Exit, UsageError};
+use crate::files::cannot_write;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::counted;
@@ -48,19 +48,19 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         reader.export(&mut progress.counting_lines(output.raw()))??;
         return Ok(Exit::Done);
     };
-    let written = || format!("cannot write {}", path.display());
+    let written = cannot_write(path);
     let opened = if args.force { File::create(path) } else { File::create_new(path) };
     let opened = opened.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => anyhow::Error::from(UsageError(format!(
             "`{}` already exists; `--force` overwrites it",
             path.display()
         ))),
-        _ => anyhow::Error::from(error).context(written()),
+        _ => written(error),
     });
     let mut file = BufWriter::new(opened?);
     let progress = Progress::begin(output, "exporting records");
-    let count = reader.export(&mut progress.counting_lines(&mut file))?.with_context(written)?;
-    file.flush().and_then(|()| file.get_ref().sync_all()).with_context(written)?;
+    let count = reader.export(&mut progress.counting_lines(&mut file))?.map_err(&written)?;
+    file.flush().and_then(|()| file.get_ref().sync_all()).map_err(&written)?;
     drop(progress);
     let count = counted(usize::try_from(count).unwrap_or(usize::MAX), "record");
     output.note(format_args!("wrote {count} to {}", path.display()))?;

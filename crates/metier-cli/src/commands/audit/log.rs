@@ -16,6 +16,9 @@ use crate::table::{counted, one_line, pad, width_of};
 /// Show the last records, or those that match
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Columns: number, time, who, session (the end of its id), kind, and what the record is about.
+`-` stands for what a record does not have. `--kind` and `--session` select by these values.
+
 Examples:
   metier audit log                                  the last 50 records
   metier audit log --skill pdf --kind skill.script_executed

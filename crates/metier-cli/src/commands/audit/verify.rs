@@ -14,6 +14,7 @@ use serde_json::json;
 
 use super::JournalArgs;
 use crate::exit::{Exit, UsageError};
+use crate::files::must_exist;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::counted;
@@ -64,6 +65,10 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    must_exist(&args.since)?;
+    must_exist(&args.proof)?;
+    must_exist(&args.files)?;
+    must_exist(&args.archives)?;
     let mut since = args.since.iter().map(|path| Checkpoint::read(path)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &args.proof {
         return check_proof(path, &since, args.json, output);

@@ -53,6 +53,7 @@ enum Reason<'a> {
     NowhereToUnpack,
     UserOnly,
     Off,
+    Refused,
     Shadowed { by: &'a SkillId },
     Unusable { code: ProblemCode, message: &'a str },
 }
@@ -88,11 +89,13 @@ impl<'a> Explained<'a> {
             shown.push(Shown { id: &entry.id, name: entry.name(), tokens: explained.tokens, fate });
         }
         not_shown.extend(homeless.iter().map(|entry| NotShown::new(entry, Reason::NowhereToUnpack)));
+        let refused = skills.refused_names();
         let others = skills.all().iter().filter_map(|entry| {
             let reason = match (&entry.shadowed_by, entry.state) {
                 (Some(by), _) => Reason::Shadowed { by },
                 (None, State::UserOnly) => Reason::UserOnly,
                 (None, State::Off) => Reason::Off,
+                (None, State::On | State::NameOnly) if refused.contains(entry.name()) => Reason::Refused,
                 (None, State::On | State::NameOnly) => return None,
             };
             Some(NotShown::new(entry, reason))
@@ -106,6 +109,11 @@ impl<'a> Explained<'a> {
             budget: explanation.budget,
         };
         Self { skills: shown, not_shown, tokens }
+    }
+
+    /// Whether no skill is in the list.
+    pub(super) const fn is_empty(&self) -> bool {
+        self.skills.is_empty()
     }
 
     pub(super) fn print(&self, output: &mut Output) -> anyhow::Result<()> {
@@ -195,6 +203,7 @@ impl std::fmt::Display for Reason<'_> {
             Self::NowhereToUnpack => f.write_str("no home or cache directory to unpack it in"),
             Self::UserOnly => f.write_str("user-only"),
             Self::Off => f.write_str("off"),
+            Self::Refused => f.write_str("refused; `metier approvals` lists the answers"),
             Self::Shadowed { by } => write!(f, "shadowed by {by}"),
             Self::Unusable { code, message } => write!(f, "not usable: {code}: {message}"),
         }
