@@ -7,6 +7,7 @@ use metier_host::{HomeBuilder, Metier};
 use metier_prompt::HostMount;
 
 use crate::exit::UsageError;
+use crate::files::must_exist;
 use crate::running::size;
 
 /// How an agent is run.
@@ -125,7 +126,9 @@ impl Placing {
             home = home.host_variables();
         }
         if let Some(path) = &self.api_key_file {
-            home = home.api_key(&read_key(&metier.environment().absolute(path))?);
+            let path = metier.environment().absolute(path);
+            must_exist([&path])?;
+            home = home.api_key(&read_key(&path)?);
         }
         home = self.files.copy.iter().fold(home, |home, path| home.mount(self.files.mount(path)));
         home = self.env.iter().fold(home, |home, (name, value)| home.variable(name, value));

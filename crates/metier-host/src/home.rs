@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use metier_catalog::{Entry, Problem, ProblemCode, State};
-use metier_home::MountedSkill;
+use metier_home::{Agent, MountedSkill};
 use metier_journal::{Event, RecordContext, Trigger};
 use metier_policy::Approver;
 use metier_prompt::SkillMount;
@@ -33,8 +33,6 @@ impl Metier {
             .record(&RecordContext::default(), &Event::SkillsMounted { skills, place: place.to_owned() })?;
         Ok(recorder.close())
     }
-}
-
 }
 
 /// A skill that is to be mounted.

@@ -32,6 +32,7 @@ const READ: &[&str] = &[
     "link claude ./no",
     "run claude --program /bin/true ./no",
     "run claude --program ./no --all",
+    "run claude --program /bin/true --no-skills --api-key-file no",
     "audit log --journal no",
     "audit show 1 --journal no",
     "audit stats --journal no",
@@ -64,6 +65,7 @@ const WRITE: &[&str] = &["pack pdf --output no/x", "lock --output no/x", "audit 
 const OTHERS: &[(&str, &str)] = &[
     ("run --copy", "the home of an agent is prepared by another crate"),
     ("ask --schema", "a schema is part of the question: wrong use"),
+    ("ask --api-key-file", "the same type as in `run`"),
     ("ask --copy", "like `run --copy`"),
     ("ask --program", "like `run --program`"),
     ("serve --work", "scripts are refused when they are called"),
