@@ -589,7 +589,7 @@ fn the_network_the_sandbox_and_the_key_of_an_agent_can_be_set() {
     let (code, told) = refused(&["run", "claude", "--api-key-file", "key"]);
     assert!(code == Some(5) && told.contains("the API key is empty"), "{told}");
     let (code, told) = refused(&["run", "claude", "--api-key-file", "nowhere"]);
-    assert!(code == Some(2) && told.contains("cannot read the API key in"), "{told}");
+    assert!(code == Some(4) && told.contains("nowhere does not exist"), "{told}");
 }
 
 #[test]
