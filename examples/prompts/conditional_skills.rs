@@ -1,54 +1,64 @@
-//! Skills that are there or not, by what is reviewed and by who asks.
+//! Skills that are there or not, by what is reviewed, by an environment variable, and by name.
+//!
+//! `cargo run -p metier --features openai --example conditional_skills -- claude`, at the top of the repository
 
-#![expect(clippy::print_stdout, reason = "what it renders is what it shows")]
+#![expect(clippy::print_stdout, reason = "the answer is the result")]
+#![expect(clippy::disallowed_methods, reason = "a program of its own may read its environment")]
 
-use metier::prompt::{
-    EnabledSkills, InlineSkill, Prompt, PromptError, RenderedPrompt, SessionView, SkillsSection,
-};
+mod agent;
+
+use std::error::Error;
+
+use metier::Metier;
+use metier::harness::evaluate;
+use metier::prompt::{EnabledSkills, InlineSkill, Prompt, Section, SkillRef, SkillsSection};
+use metier::session::SkillsOnDisk;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, JsonSchema)]
-struct Review {
+struct Code {
     language: String,
 }
 
-fn review(language: &'static str) -> InlineSkill<Review> {
+fn review(language: &'static str) -> InlineSkill<Code> {
     let description = format!("Review guidance for {language}.");
     InlineSkill::new(&format!("{language}-review"), &description)
-        .params::<Review>()
+        .params::<Code>()
         .body("Review the $language code.")
-        .enabled(move |review, _| review.language == language)
+        .enabled(move |code, _| code.language == language)
 }
 
-fn names(rendered: &RenderedPrompt) -> String {
-    let names: Vec<&str> = rendered.skills.iter().map(|skill| &*skill.name).collect();
-    names.join(", ")
+#[derive(Deserialize, JsonSchema)]
+struct Verdict {
+    verdict: String,
 }
 
-fn main() -> Result<(), PromptError> {
-    let security = InlineSkill::new("security", "Security review.").body("Look for secrets.");
-    let urgent = InlineSkill::new("urgent", "What to leave for later.")
-        .body("Only what is broken.")
-        .enabled(|_, session| session.task.as_deref().is_some_and(|task| task.contains("urgent")));
+fn main() -> Result<(), Box<dyn Error>> {
+    metier::launch_if_asked();
+    let is_audited = || std::env::var("SECURITY_REVIEW").is_ok_and(|value| value == "1");
     let skills = SkillsSection::new()
         .inline(review("python"))
         .inline(review("typescript"))
-        .inline(security)
-        .inline(urgent);
-    let prompt = Prompt::builder("review", "conditional").section(skills).build()?;
+        .inline(InlineSkill::new("style", "Style guide.").body("Short names for short lives."))
+        .reference(SkillRef::new("examples/skills/incident-review").enabled(is_audited));
+    let prompt = Prompt::builder("review", "conditional")
+        .output::<Verdict>()
+        .skill_reader(SkillsOnDisk::new(std::env::current_dir()?))
+        .section(Section::new("task", "Task").body("Review this: `print(1)`"))
+        .section(skills)
+        .build()?;
 
-    let rendering = prompt.with(Review { language: "python".into() }).install_skills(true);
-    let mut session = SessionView::default();
-    println!("python: {}", names(&rendering.render(&session)?));
+    let metier = Metier::open()?;
+    let agent = agent::chosen(&metier)?;
+    let mut session = metier.session().start()?;
+    let rendering = prompt.with(Code { language: "python".into() });
+    let response = evaluate(&*agent, rendering.clone()).run(&mut session)?;
+    println!("{}", response.output.verdict);
 
-    let other = rendering.clone().bind(Review { language: "typescript".into() });
-    println!("typescript: {}", names(&other.render(&session)?));
-
-    session.task = Some("an urgent fix".into());
-    println!("python, urgent: {}", names(&rendering.render(&session)?));
-
-    let only = rendering.bind(EnabledSkills::only(["security"]));
-    println!("only security: {}", names(&only.render(&session)?));
-    Ok(())
+    // Fewer skills, for an agent with little room.
+    let rendering = rendering.bind(EnabledSkills::only(["style"]));
+    let response = evaluate(&*agent, rendering).run(&mut session)?;
+    println!("{}", response.output.verdict);
+    Ok(session.end()?)
 }

@@ -1,36 +1,56 @@
-//! Skills of a directory, listed for an agent that reads files. It loads one by reading its `SKILL.md`.
+//! A review in a workspace, with the skills of a directory. The prompt lists them; the agent loads one by reading its `SKILL.md`.
 //!
-//! `cargo run -p metier --example discovered_skills -- DIRECTORY`
+//! `cargo run -p metier --features openai --example discovered_skills -- claude`, at the top of the repository
 
-#![expect(clippy::print_stdout, reason = "what it renders is what it shows")]
+#![expect(clippy::print_stdout, reason = "the answer is the result")]
 #![expect(clippy::disallowed_methods, reason = "a program of its own may look at the clock")]
 
+mod agent;
+
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::SystemTime;
 
-use metier::prompt::{AgentSkillsSection, Prompt, Section, SessionView, Visibility};
+use metier::Metier;
+use metier::harness::evaluate;
+use metier::prompt::{AgentSkillsSection, HostMount, Prompt, Section, WorkspaceSection};
 use metier::session::{discovered, scan_directory};
 use metier::skill::Tier;
 
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Review {
+    summary: String,
+    findings: Vec<String>,
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let directory = PathBuf::from(std::env::args().nth(1).ok_or("wants a directory of skills")?);
-    let catalog = scan_directory(&directory, Tier::User, SystemTime::now());
+    metier::launch_if_asked();
+    let project = std::env::current_dir()?;
+    // A copy: the agent cannot change the original.
+    let workspace = WorkspaceSection::new([HostMount::new(project.join("examples")).mounted_at("repo")])
+        .allowed_roots([project]);
+    let catalog = scan_directory(Path::new("examples/skills"), Tier::User, SystemTime::now());
     let skills =
         AgentSkillsSection::new(discovered(&catalog)).allow(["incident-*", "release-*"]).mount_path("skills");
     let prompt = Prompt::builder("review", "security")
-        .section(Section::new("task", "Task").body("Review `repo/` for security issues. Use the skills."))
-        .section(skills.clone())
+        .output::<Review>()
+        .section(
+            Section::new("task", "Task").body("Review `repo/` for security issues. Use available skills."),
+        )
+        .section(workspace)
+        .section(skills)
         .build()?;
-    let rendered = prompt.render(&SessionView::default())?;
-    println!("{}\n", rendered.text);
-    for skill in &rendered.skills {
-        println!("mounted: {}/{}", skill.mount_path.as_deref().unwrap_or_default(), skill.name);
-    }
 
-    // To save room: only the names, until the model asks for more.
-    let prompt =
-        Prompt::builder("review", "short").section(skills.visibility(Visibility::Summary)).build()?;
-    println!("\n{}", prompt.render(&SessionView::default())?.text);
-    Ok(())
+    let metier = Metier::open()?;
+    let agent = agent::chosen(&metier)?;
+    let mut session = metier.session().start()?;
+    let response = evaluate(&*agent, prompt.rendering()).run(&mut session)?;
+    println!("{}", response.output.summary);
+    for finding in &response.output.findings {
+        println!("- {finding}");
+    }
+    for skill in &response.skills {
+        println!("used: {}", skill.name);
+    }
+    Ok(session.end()?)
 }

@@ -1,37 +1,55 @@
-//! Only some of a directory's skills, within a budget, the ones that fit the task first.
+//! Only some of a directory's skills, within a budget of tokens: those that fit the task come first, and the list says how many were
+//! left out.
 //!
-//! `cargo run -p metier --features search --example filtered_skills -- DIRECTORY`
+//! `cargo run -p metier --features openai,search --example filtered_skills -- claude`, at the top of the repository
 
-#![expect(clippy::print_stdout, reason = "what it renders is what it shows")]
+#![expect(clippy::print_stdout, reason = "the answer is the result")]
 #![expect(clippy::disallowed_methods, reason = "a program of its own may look at the clock")]
 
+mod agent;
+
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::SystemTime;
 
-use metier::prompt::{AgentSkillsSection, Prompt, SessionView};
+use metier::Metier;
+use metier::harness::evaluate;
+use metier::prompt::{AgentSkillsSection, Prompt, Section};
 use metier::search::Search;
 use metier::session::{discovered, scan_directory};
 use metier::skill::Tier;
 
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Answer {
+    text: String,
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let directory = PathBuf::from(std::env::args().nth(1).ok_or("wants a directory of skills")?);
-    let catalog = scan_directory(&directory, Tier::User, SystemTime::now());
+    metier::launch_if_asked();
+    let catalog = scan_directory(Path::new("examples/skills"), Tier::User, SystemTime::now());
     let search = Search::open(&catalog, None)?;
     let count = catalog.skills().count();
     let skills = AgentSkillsSection::new(discovered(&catalog))
+        .allow(["incident-*", "release-*", "commit-*"])
         .deny(["*-message"])
         .mount_path("skills")
         .budget(140)
         .ranked_by(move |task| {
             search.ranked(task, count).into_iter().map(|entry| entry.name().to_owned()).collect()
         });
-    let prompt = Prompt::builder("pipeline", "filtered").section(skills).build()?;
+    let prompt = Prompt::builder("pipeline", "filtered")
+        .output::<Answer>()
+        .section(Section::new("task", "Task").body("Do the task."))
+        .section(skills)
+        .build()?;
+
+    let metier = Metier::open()?;
+    let agent = agent::chosen(&metier)?;
     for task in ["prepare version 2", "say what went wrong last night"] {
-        let session = SessionView { task: Some(task.to_owned()), ..SessionView::default() };
-        let rendered = prompt.render(&session)?;
-        let left_out: usize = rendered.sections.iter().map(|section| section.omitted).sum();
-        println!("task: {task}\n\n{}\n\nleft out: {left_out}\n", rendered.text);
+        let mut session = metier.session().task(task).start()?;
+        let response = evaluate(&*agent, prompt.rendering()).run(&mut session)?;
+        println!("{task}: {}", response.output.text);
+        session.end()?;
     }
     Ok(())
 }

@@ -1,9 +1,18 @@
-//! Skills with and without tools side by side: the one is installed, the other stays in the prompt, where its tools are.
+//! Skills with and without tools side by side: the one is installed in the agent's home, the other stays in the prompt, where its
+//! tools are.
+//!
+//! `cargo run -p metier --features openai --example mixed_skills -- claude`
 
-#![expect(clippy::print_stdout, reason = "what it renders is what it shows")]
+#![expect(clippy::print_stdout, reason = "the answer is the result")]
 
+mod agent;
+
+use std::error::Error;
+
+use metier::Metier;
+use metier::harness::evaluate;
 use metier::prompt::{
-    InlineSkill, Prompt, PromptError, SessionView, SkillsSection, Tool, ToolAnswer, ToolContext, ToolResult,
+    InlineSkill, Prompt, Section, SkillsSection, Tool, ToolAnswer, ToolContext, ToolResult,
 };
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -15,7 +24,14 @@ fn tool(name: &str, description: &str, answer: &'static str) -> Tool {
     })
 }
 
-fn main() -> Result<(), PromptError> {
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Report {
+    is_sound: bool,
+    tests_passed: u32,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    metier::launch_if_asked();
     let skills = SkillsSection::new()
         .inline(
             InlineSkill::new("architecture", "System architecture principles.")
@@ -29,18 +45,17 @@ fn main() -> Result<(), PromptError> {
                 .tool(tool("run_tests", "Runs all tests", "12 passed"))
                 .tool(tool("coverage", "Says which lines no test runs", "82%")),
         );
-    let prompt = Prompt::builder("review", "mixed").section(skills).build()?;
-    let session = SessionView::default();
+    let prompt = Prompt::builder("review", "mixed")
+        .output::<Report>()
+        .section(Section::new("task", "Task").body("Is the project sound, and how many tests pass?"))
+        .section(skills)
+        .build()?;
 
-    let rendered = prompt.rendering().install_skills(true).render(&session)?;
-    let installed: Vec<&str> = rendered.skills.iter().map(|skill| &*skill.name).collect();
-    println!("{}\n\ninstalled: {}\n", rendered.text, installed.join(", "));
-
-    // An agent without a home of its own: everything stays in the prompt, and somebody is told.
-    let rendered = prompt.render(&session)?;
-    println!("{}\n", rendered.text);
-    for warning in &rendered.warnings {
-        println!("warning: {}", warning.message);
-    }
-    Ok(())
+    let metier = Metier::open()?;
+    let agent = agent::chosen(&metier)?;
+    let mut session = metier.session().start()?;
+    let response = evaluate(&*agent, prompt.rendering()).run(&mut session)?;
+    let Report { is_sound, tests_passed } = response.output;
+    println!("sound: {is_sound}, tests passed: {tests_passed}");
+    Ok(session.end()?)
 }

@@ -1,11 +1,26 @@
-//! Skills without tools: written in the prompt, installed in the agent's home as `SKILL.md`, and left out of the text. The agent
-//! finds them as it finds its own.
+//! Skills that are written in a program. They have no tools, so they are installed in the agent's home as `SKILL.md`, and the agent
+//! loads them when it needs them.
+//!
+//! `cargo run -p metier --features openai --example native_skills -- claude`
 
-#![expect(clippy::print_stdout, reason = "what it renders is what it shows")]
+#![expect(clippy::print_stdout, reason = "the answer is the result")]
 
-use metier::prompt::{InlineSkill, MountSource, Prompt, PromptError, Section, SessionView, SkillsSection};
+mod agent;
 
-fn main() -> Result<(), PromptError> {
+use std::error::Error;
+
+use metier::Metier;
+use metier::harness::evaluate;
+use metier::prompt::{InlineSkill, Prompt, Section, SkillsSection};
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Review {
+    summary: String,
+    findings: Vec<String>,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    metier::launch_if_asked();
     let code_review =
         InlineSkill::new("code-review", "Code review workflows and checklists for Python projects.")
             .title("Code Review")
@@ -21,18 +36,22 @@ fn main() -> Result<(), PromptError> {
     let refactoring = InlineSkill::new("refactoring", "Safe refactoring patterns and techniques.")
         .title("Refactoring")
         .body("# Refactoring Patterns\n\nOne step at a time, with the tests green after each.");
-
     let prompt = Prompt::builder("review", "python-review")
-        .section(Section::new("task", "Task").body("Review the Python code in the workspace."))
+        .output::<Review>()
+        .section(Section::new("task", "Task").body("Review this: `def f(x): return eval(x)`"))
         .section(SkillsSection::new().inline(code_review).inline(refactoring))
         .build()?;
 
-    let rendered = prompt.rendering().install_skills(true).render(&SessionView::default())?;
-    println!("{}", rendered.text);
-    for skill in &rendered.skills {
-        if let MountSource::SkillMd(text) = skill.mount.source() {
-            println!("\n==> .claude/skills/{}/SKILL.md\n{text}", skill.name);
-        }
+    let metier = Metier::open()?;
+    let agent = agent::chosen(&metier)?;
+    let mut session = metier.session().start()?;
+    let response = evaluate(&*agent, prompt.rendering()).run(&mut session)?;
+    println!("{}", response.output.summary);
+    for finding in &response.output.findings {
+        println!("- {finding}");
     }
-    Ok(())
+    for skill in &response.skills {
+        println!("used: {}", skill.name);
+    }
+    Ok(session.end()?)
 }

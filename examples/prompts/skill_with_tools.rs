@@ -1,14 +1,22 @@
-//! A skill with a tool: it stays in the prompt, as a summary. When the model opens it, the instructions and the tool are there.
+//! A skill with a tool. It stays in the prompt, as a summary. When the model opens it, its instructions and its tool are there; the
+//! agent calls the tool over MCP, and it runs in this program.
+//!
+//! `cargo run -p metier --features openai --example skill_with_tools -- claude`
 
-#![expect(clippy::print_stdout, reason = "the conversation is what it shows")]
+#![expect(clippy::print_stdout, reason = "the answer is the result")]
 
+mod agent;
+
+use std::error::Error;
+
+use metier::Metier;
+use metier::harness::evaluate;
 use metier::prompt::{
-    InlineSkill, OpenSections, Prompt, Section, SessionState, SessionView, SkillsSection, Tool, ToolAnswer,
-    ToolContext, ToolFailure, ToolResult, ToolValue,
+    InlineSkill, Prompt, Section, SkillsSection, Tool, ToolAnswer, ToolContext, ToolFailure, ToolResult,
+    ToolValue,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 #[derive(Deserialize, JsonSchema)]
 struct Lint {
@@ -37,33 +45,29 @@ fn lint(lint: Lint, context: &mut ToolContext<'_>) -> ToolResult<Issues> {
     Ok(ToolAnswer::new("Linting complete", Issues { found: 5, fixed: 3 }))
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+#[derive(Deserialize, JsonSchema)]
+struct Cleaned {
+    /// Issues that a person has to look at.
+    unfixed: usize,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    metier::launch_if_asked();
     let linting = InlineSkill::new("linting", "Code linting workflows with automated fixes.")
         .title("Linting")
         .body("Use `lint_code`: changed files first, then look at what could not be fixed.")
         .tool(Tool::new("lint_code", "Runs the linter on these paths", lint));
     let prompt = Prompt::builder("review", "linting")
-        .section(Section::new("task", "Task").body("Make the code clean."))
+        .output::<Cleaned>()
+        .section(Section::new("task", "Task").body("Make the code in `src` clean."))
         .section(SkillsSection::new().inline(linting))
         .build()?;
 
-    let mut session = SessionView::default();
-    let rendering = prompt.rendering().install_skills(true);
-    println!("{}\n", rendering.render(&session)?.text);
-
-    let call =
-        OpenSections { section_keys: vec!["skills.linting".into()], reason: "there is code to check".into() };
-    let expansion = rendering.open_sections(&session, &call)?;
-    println!("model: open_sections {:?}\n{expansion}\n", call.section_keys);
-    for (path, visibility) in &expansion.overrides {
-        session.state.set_visibility(path.clone(), *visibility);
-    }
-
-    let rendered = rendering.render(&session)?;
-    println!("{}\n", rendered.text);
-    let mut state = SessionState::default();
-    let mut context = ToolContext::new("s1", "call-1", &session.skills, &mut state);
-    let tool = &rendered.tool("lint_code").ok_or("the tool came with the skill")?.tool;
-    println!("model: lint_code\n{}", tool.call(&json!({ "paths": ["src"] }), &mut context)?.text);
-    Ok(())
+    let metier = Metier::open()?;
+    let agent = agent::chosen(&metier)?;
+    let mut session = metier.session().start()?;
+    let response = evaluate(&*agent, prompt.rendering()).run(&mut session)?;
+    println!("to look at: {}", response.output.unfixed);
+    println!("sections opened: {}", response.expansions);
+    Ok(session.end()?)
 }
