@@ -14,7 +14,7 @@ use metier_skill::{
     Diagnostic, Manifest, ManifestFile, Origin, Profile, Reading, Rules, Tier, ToolRules, apply_fixes,
     body_of, read,
 };
-use metier_store::{ArchiveLayout, ArchiveLimits, StoreError, unpack};
+use metier_store::{ArchiveLayout, ArchiveLimits, GIT_HOST, SourceAddress, StoreError, unpack};
 use serde_json::Value;
 
 /// Reads the bytes in every profile and checks the properties. The error names the one that was violated.
@@ -73,6 +73,17 @@ fn check_fixes(reading: &Reading, origin: Origin<'_>, rules: &Rules) -> Result<(
         (text, count) = apply_fixes(&again.text, &again.diagnostics);
     }
     Err(format!("applying fixes does not terminate: {text:?}"))
+}
+
+/// Parses the text of a source: what it is written as parses as the same source.
+pub fn check_source(bytes: &[u8]) -> Result<(), String> {
+    let Ok(text) = std::str::from_utf8(bytes) else { return Ok(()) };
+    let Ok(source) = SourceAddress::parse(text, GIT_HOST) else { return Ok(()) };
+    let written = source.to_string();
+    match SourceAddress::parse(&written, GIT_HOST) {
+        Ok(again) if again == source => Ok(()),
+        again => Err(format!("written as {written:?}, which parses as {again:?} instead of {source:?}")),
+    }
 }
 
 /// Decides a tool call and checks the properties. The bytes are a tool, rules and an input, separated by

@@ -235,6 +235,7 @@ pub(crate) const fn exit_of(error: &StoreError) -> Exit {
         | StoreError::NotInstalled { .. }
         | StoreError::NoSuchSkill { .. } => Exit::NotFound,
         StoreError::Source { .. }
+        | StoreError::Ambiguous { .. }
         | StoreError::Several { .. }
         | StoreError::Twice { .. }
         | StoreError::Lock { .. }

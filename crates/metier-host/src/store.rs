@@ -10,7 +10,7 @@ use metier_catalog::LOCK_FILE;
 use metier_journal::{CheckReport, Event, JournalAddress, JournalError, JournalReader, RecordContext};
 use metier_skill::Digest;
 use metier_store::{
-    ChangeKind, FetchContext, InstallOptions, PlannedChange, SkillSource, Store, StoreError, SweepReport,
+    ChangeKind, FetchContext, InstallOptions, ParsedSource, PlannedChange, Store, StoreError, SweepReport,
     TrustFile, VerifiedSkill, parse_source,
 };
 
@@ -98,8 +98,8 @@ impl HostStore {
         self.metier.environment().working.clone().unwrap_or_else(|| "/".into())
     }
 
-    /// Parses a source: a directory, an archive, `owner/repository` or a URL.
-    pub fn source(&self, text: &str) -> Result<Box<dyn SkillSource>, HostError> {
+    /// Parses a source, as `metier install` takes it.
+    pub fn source(&self, text: &str) -> Result<ParsedSource, HostError> {
         Ok(parse_source(text, &self.working(), &self.metier.settings().git_host.value)?)
     }
 

@@ -84,6 +84,16 @@ pub enum StoreError {
         /// What is wrong, and what to do.
         problem: String,
     },
+    /// The text of a source has two readings.
+    #[error("`{text}` is ambiguous: write {first}, or {second}")]
+    Ambiguous {
+        /// The source as it was given.
+        text: String,
+        /// What to write for the first reading, and what it means.
+        first: String,
+        /// The same for the second reading.
+        second: String,
+    },
     /// A source is a path, and nothing is there.
     #[error("`{text}` does not exist{}", if text.contains('#') { "; for a reference of a local repository, use `file:///PATH#REFERENCE`" } else { "" })]
     NoSource {
@@ -238,6 +248,7 @@ impl StoreError {
             Self::Lock { .. } => "store-lock",
             Self::TooLarge { .. } => "store-too-large",
             Self::Source { .. } => "store-source",
+            Self::Ambiguous { .. } => "store-ambiguous",
             Self::NoSource { .. } => "store-no-source",
             Self::NoSuchSkill { .. } => "store-no-such-skill",
             Self::Several { .. } => "store-several-skills",

@@ -378,7 +378,7 @@ fn together<'l>(
         };
         let source: Box<dyn SkillSource> = match &first.commit {
             Some(_) => Box::new(git(first)),
-            None => parse_source(&first.source, working, GIT_HOST).map_err(gone)?,
+            None => parse_source(&first.source, working, GIT_HOST).map_err(gone)?.source,
         };
         let paths: Vec<String> = group.iter().filter_map(|skill| skill.path.clone()).collect();
         let is_whole = paths.is_empty();

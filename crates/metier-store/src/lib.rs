@@ -39,8 +39,8 @@ pub use pack::{PackedSkill, pack};
 pub use provenance::{Provenance, ScanSummary, ValidSignature};
 pub use signature::{NAMESPACE, SignatureError, Signer, sign, verify};
 pub use source::{
-    ArchiveSource, DirectorySource, FetchContext, FetchedSource, GIT_HOST, GitSource, SkillSource,
-    parse_source,
+    ArchiveSource, DirectorySource, FetchContext, FetchedSource, GIT_HOST, GitAddress, GitSource, OciAddress,
+    ParsedSource, SkillSource, SourceAddress, SourcePlace, parse_source,
 };
 pub use staging::Basket;
 pub use store::Store;

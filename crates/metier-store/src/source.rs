@@ -3,6 +3,7 @@
 //! A source puts files into a [`Basket`]. Finding, validating and installing the skills in it is the same for all
 //! sources, and is done elsewhere.
 
+mod address;
 mod archive;
 mod directory;
 pub(crate) mod git;
@@ -11,6 +12,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub use address::{GitAddress, OciAddress, SourceAddress, SourcePlace};
 pub use archive::ArchiveSource;
 pub use directory::DirectorySource;
 pub use git::GitSource;
@@ -96,21 +98,74 @@ pub struct FetchedSource {
 /// The default host for `owner/repository`.
 pub const GIT_HOST: &str = "https://github.com";
 
-/// Parses a source as given by a user or a lockfile. Existing files and directories come first; relative paths start
-/// at `working`.
+/// A source that text names.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ParsedSource {
+    /// The source.
+    pub source: Box<dyn SkillSource>,
+    /// The skill that the text chooses, as in `owner/repo@skill`.
+    pub skill: Option<String>,
+}
+
+/// Parses a source as given by a user or a lockfile; relative paths start at `working`. What could be both a path and
+/// something else is an error if the path exists.
 ///
 /// ```
 /// use metier_store::{GIT_HOST, parse_source};
 ///
-/// let source = parse_source("acme/skills//tools/pdf#v2", "/".as_ref(), GIT_HOST)?;
-/// assert_eq!(source.name(), "https://github.com/acme/skills");
+/// let parsed = parse_source("acme/skills/tools/pdf#v2", "/".as_ref(), GIT_HOST)?;
+/// assert_eq!(parsed.source.name(), "https://github.com/acme/skills");
 /// # Ok::<(), metier_store::StoreError>(())
 /// ```
-pub fn parse_source(text: &str, working: &Path, git_host: &str) -> Result<Box<dyn SkillSource>, StoreError> {
-    let wrong = |problem: &str| StoreError::Source { text: text.to_owned(), problem: problem.to_owned() };
-    if text.is_empty() || text.chars().any(char::is_control) {
-        return Err(wrong("is not a source; use a directory, an archive or a git repository"));
+pub fn parse_source(text: &str, working: &Path, git_host: &str) -> Result<ParsedSource, StoreError> {
+    let parsed = SourceAddress::parse(text, git_host);
+    if SourceAddress::is_like_path(text)
+        && let Some(source) = local(text, working)
+    {
+        let other = match &parsed {
+            Ok(SourceAddress { place: SourcePlace::Git(_), .. }) => "the repository",
+            Ok(SourceAddress { place: SourcePlace::Plugin { .. }, .. }) => "the plugin",
+            _ => return Ok(ParsedSource { source, skill: None }),
+        };
+        let second = parsed.map(|address| format!("`{address}` for {other}"))?;
+        let first = format!("`./{text}` for the path");
+        return Err(StoreError::Ambiguous { text: text.to_owned(), first, second });
     }
+    let SourceAddress { place, skill } = parsed?;
+    let source: Box<dyn SkillSource> = match place {
+        SourcePlace::Path(_) if SourceAddress::is_like_path(text) => {
+            let problem = "is not an existing path, `owner/repository` or a URL".to_owned();
+            return Err(StoreError::Source { text: text.to_owned(), problem });
+        }
+        SourcePlace::Path(path) => {
+            local(&path, working).ok_or_else(|| StoreError::NoSource { text: text.to_owned() })?
+        }
+        SourcePlace::Git(git) => Box::new(GitSource::new(git)),
+        other => {
+            let problem = format!("is {}, which is not supported yet", kind(&other));
+            return Err(StoreError::Source { text: text.to_owned(), problem });
+        }
+    };
+    Ok(ParsedSource { source, skill })
+}
+
+/// What a place is called in messages.
+const fn kind(place: &SourcePlace) -> &'static str {
+    match place {
+        SourcePlace::Path(_) => "a path",
+        SourcePlace::Git(_) => "a git repository",
+        SourcePlace::Download { .. } => "a download",
+        SourcePlace::Site { .. } => "a site",
+        SourcePlace::Npm { .. } => "an npm package",
+        SourcePlace::Oci(_) => "an artifact in an OCI registry",
+        SourcePlace::ClawHub { .. } => "a skill of a ClawHub registry",
+        SourcePlace::Plugin { .. } => "a plugin of a marketplace",
+    }
+}
+
+/// The directory or archive at a path, if it exists.
+fn local(text: &str, working: &Path) -> Option<Box<dyn SkillSource>> {
     // Remove `.` parts, so that one directory has one name.
     let path: PathBuf = working.join(text).components().collect();
     let path = match path.file_name() {
@@ -120,28 +175,9 @@ pub fn parse_source(text: &str, working: &Path, git_host: &str) -> Result<Box<dy
         _ => path,
     };
     if path.is_dir() {
-        return Ok(Box::new(DirectorySource::new(path)));
+        return Some(Box::new(DirectorySource::new(path)));
     }
-    if path.is_file() {
-        return Ok(Box::new(ArchiveSource::new(path)));
-    }
-    let is_path = text.starts_with(['.', '/', '~']) || text.contains('\\');
-    let is_archive =
-        [".zip", ".skill", ".tar", ".tar.gz", ".tgz"].iter().any(|ending| text.ends_with(ending));
-    if text.starts_with("oci://") {
-        return Err(wrong(
-            "is in a registry, which is not supported yet; download it and install the archive",
-        ));
-    }
-    if is_archive && text.contains("://") {
-        return Err(wrong(
-            "is a remote archive, which is not supported yet; download it and install the file",
-        ));
-    }
-    if is_path || is_archive {
-        return Err(StoreError::NoSource { text: text.to_owned() });
-    }
-    GitSource::parse(text, git_host).map(|source| Box::new(source) as Box<dyn SkillSource>)
+    path.is_file().then(|| Box::new(ArchiveSource::new(path)) as Box<dyn SkillSource>)
 }
 
 /// The name of the folder for a skill that has none of its own.

@@ -329,7 +329,7 @@ fn git_has_so_much_time_and_so_much_room() {
     let place = tempfile::tempdir().unwrap();
     let store = Store::new(place.path().join("store"));
     let install = |source: &str, fetching: &FetchContext<'_>| {
-        let source = parse_source(source, place.path(), GIT_HOST).unwrap();
+        let source = parse_source(source, place.path(), GIT_HOST).unwrap().source;
         let request = InstallRequest { source, wanted: SkillSelection::All };
         store
             .install(&[request], &InstallOptions::new("2026-01-01T00:00:00Z"), fetching)

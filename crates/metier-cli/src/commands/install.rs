@@ -21,14 +21,17 @@ use crate::progress::Progress;
 ///
 /// Skills are validated, scanned and pinned by their digests. If one of them cannot be installed, none is.
 ///
-/// A SOURCE is a skill's directory, a directory with skills below it, an archive (.zip, .skill, .tar.gz) or a git
-/// repository: `owner/repository` or any URL, optionally followed by `//directory` and `#reference` (branch, tag or commit).
+/// A SOURCE is a directory with a skill or with skills below it, an archive (.zip, .skill, .tar.gz) or a git repository:
+/// `owner/repository[/directory][#reference][@skill]`, an address from the browser (`https://…/tree/REFERENCE/DIRECTORY`),
+/// `git@host:path` or any other URL for git. If a source has two readings, nothing is installed and both are shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   metier install ./my-skill
   metier install my-skill.skill --dry-run
   metier install acme/skills --skill pdf --skill ocr
+  metier install acme/skills#v2@pdf
+  metier install https://github.com/acme/skills/tree/main/tools
   metier install https://git.example.org/skills.git//tools#v2 --all
   metier install --locked                       exactly the skills in metier.lock")]
 pub(crate) struct Args {
@@ -83,12 +86,18 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             store.install_locked(&Lockfile::parse(&text, &path)?, here, &options, &fetching)
         } else {
             let request = |text: &String| -> anyhow::Result<InstallRequest> {
-                let wanted = match (args.all, args.skill.is_empty()) {
-                    (true, _) => SkillSelection::All,
-                    (_, true) => SkillSelection::Only,
-                    _ => SkillSelection::Named(args.skill.clone()),
+                let parsed = store.source(text)?;
+                let named: Vec<String> = args.skill.iter().chain(&parsed.skill).cloned().collect();
+                let wanted = match (args.all, named.is_empty()) {
+                    (true, false) => {
+                        let message = format!("`{text}` names one skill, and `--all` asks for every one");
+                        return Err(UsageError(message).into());
+                    }
+                    (true, true) => SkillSelection::All,
+                    (false, true) => SkillSelection::Only,
+                    (false, false) => SkillSelection::Named(named),
                 };
-                Ok(InstallRequest { source: store.source(text)?, wanted })
+                Ok(InstallRequest { source: parsed.source, wanted })
             };
             let requests = args.sources.iter().map(request).collect::<anyhow::Result<Vec<_>>>()?;
             store.install(&requests, &options, &fetching)

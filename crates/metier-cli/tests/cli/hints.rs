@@ -79,7 +79,7 @@ fn a_skill_that_was_refused_is_not_offered_to_models_and_noted_where_it_is_insta
     let place = Place::new();
     place.skill("source/pdf", "Use it.");
     place.skill("me/.agents/skills/own", "Use it.");
-    let installed = place.at_home(&["install", "source/pdf"]).output().unwrap();
+    let installed = place.at_home(&["install", "./source/pdf"]).output().unwrap();
     assert!(installed.status.success(), "{installed:?}");
     assert!(place.at_home(&["approve", "pdf", "--refuse"]).output().unwrap().status.success());
     let prompt = place.at_home(&["prompt"]).output().unwrap();
@@ -94,7 +94,7 @@ fn a_skill_that_was_refused_is_not_offered_to_models_and_noted_where_it_is_insta
         "{explained}"
     );
     assert!(place.at_home(&["remove", "pdf"]).output().unwrap().status.success());
-    assert!(told(&place, &["install", "source/pdf"]).contains(note));
+    assert!(told(&place, &["install", "./source/pdf"]).contains(note));
     // The answer is about one content.
     place.skill("source/pdf", "Use it better.");
     assert!(!told(&place, &["update", "--yes"]).contains(note));

@@ -93,7 +93,7 @@ fn nothing_is_broken_inside_a_word_on_a_narrow_terminal() {
     for args in [
         &["activate", "pdf", "--root", "skills"][..],
         &["approve", "pdf", "--root", "skills", "--refuse"],
-        &["install", "skills/pdf"],
+        &["install", "./skills/pdf"],
     ] {
         assert!(place.at_home(args).output().unwrap().status.success(), "{args:?}");
     }
@@ -107,7 +107,7 @@ fn nothing_is_broken_inside_a_word_on_a_narrow_terminal() {
             &["config"],
             &["verify"],
             &["policy", "check", "--skill", "pdf"],
-            &["install", "skills/pdf", "--dry-run", "--replace"],
+            &["install", "./skills/pdf", "--dry-run", "--replace"],
             &["show", "nosuch"],
             &["search", "nosuch"],
             &["tour", "--fast", "--nosuch"],
@@ -300,7 +300,7 @@ fn commands<'a>(odd: &'a str, broken: &'a str, new: &'a str, root: &'a str) -> V
         vec!["sandbox", "run", "--work", new, "--", "true"],
         vec!["install", new],
         vec!["install", odd],
-        vec!["install", "--accept-risk", "--profile", "lenient", "skills/plain"],
+        vec!["install", "--accept-risk", "--profile", "lenient", "./skills/plain"],
         vec!["remove", new],
         vec!["verify"],
         vec!["update", new],

@@ -26,7 +26,7 @@ fn alone_it_shows_what_is_here_and_the_next_step() {
     let place = with_agents(&["claude", "codex"]);
     insta::assert_snapshot!("nothing yet", transcript(&place, &[]));
     place.skill("source/pdf", "Fills in forms. Use when there is a form.");
-    insta::assert_snapshot!("install", transcript(&place, &["install", "source/pdf"]));
+    insta::assert_snapshot!("install", transcript(&place, &["install", "./source/pdf"]));
     place.skill("me/.claude/skills/commit-message", "Use when you commit.");
     place.skill("me/.claude/skills/Broken", "Use never.");
     insta::assert_snapshot!("some skills", transcript(&place, &[]));
@@ -125,7 +125,7 @@ fn skills_inside_metier_are_not_linked() {
 fn what_is_installed_becomes_visible_and_is_trusted_no_further() {
     let place = with_agents(&["claude"]);
     place.skill("source/pdf", "Fills in forms. Use when there is a form.");
-    assert!(place.at_home(&["install", "source/pdf"]).output().unwrap().status.success());
+    assert!(place.at_home(&["install", "./source/pdf"]).output().unwrap().status.success());
     let linked = place.at_home(&["link", "claude", "pdf"]).output().unwrap();
     assert!(linked.status.success(), "{linked:?}");
     let link = place.path().join("me/.claude/skills/pdf");

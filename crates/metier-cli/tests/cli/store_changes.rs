@@ -360,7 +360,7 @@ fn a_lock_names_what_is_below_it_from_where_it_is() {
     let place = Place::new();
     place.versioned("project/skills/pdf", "1.0.0");
     place.versioned("elsewhere/ocr", "1.0.0");
-    place.done(&["install", "project/skills/pdf", "elsewhere/ocr"]);
+    place.done(&["install", "./project/skills/pdf", "./elsewhere/ocr"]);
     let said = place.done(&["lock", "-o", "project/metier.lock"]);
     assert!(said.contains("the sources of ocr are only on this machine"), "{said}");
     let lock: toml::Value = toml::from_str(&place.read("project/metier.lock")).unwrap();
@@ -396,11 +396,11 @@ fn what_is_offered_from_elsewhere_says_what_is_kept() {
     for directory in ["first", "second"] {
         place.versioned(&format!("{directory}/pdf"), "1.0.0");
     }
-    place.done(&["install", "first/pdf"]);
-    let said = place.done(&["install", "second/pdf"]);
+    place.done(&["install", "./first/pdf"]);
+    let said = place.done(&["install", "./second/pdf"]);
     assert!(said.contains("first/pdf, which stays its source"), "{said}");
     assert!(said.contains("metier install --replace") && said.contains("second/pdf"), "{said}");
     assert!(place.locked("pdf")["source"].as_str().unwrap().ends_with("first/pdf"));
-    place.done(&["install", "--replace", "second/pdf"]);
+    place.done(&["install", "--replace", "./second/pdf"]);
     assert!(place.locked("pdf")["source"].as_str().unwrap().ends_with("second/pdf"));
 }

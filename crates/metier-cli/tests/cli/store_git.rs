@@ -135,6 +135,50 @@ fn a_branch_moves_on_and_a_tag_should_not() {
     assert_eq!(place.locked("ocr")["commit"], third);
 }
 
+/// Where a reference with slashes ends, only the repository knows.
+#[test]
+fn an_address_from_the_browser() {
+    let place = Place::new();
+    let (repository, [first, _]) = repository(&place);
+    let url = format!("{}/acme/skills.git", serve(&place.path().join("host"), Kind::Backend));
+    std::os::unix::fs::symlink("skills/.git", place.path().join("host/acme/skills.git")).unwrap();
+    repository.git(&["branch", "feature/x", &first]);
+    let tree = |tree: &str| format!("{url}/-/tree/{tree}");
+    for (text, reference, path) in [
+        (tree("main/tools/pdf/SKILL.md"), "refs/heads/main", "tools/pdf"),
+        (tree("feature/x/tools/pdf"), "refs/heads/feature/x", "tools/pdf"),
+        (tree(&format!("{first}/tools/pdf")), first.as_str(), "tools/pdf"),
+        (format!("{}@pdf", tree("v1#")), "refs/tags/v1", "tools/pdf"),
+        (format!("{url}#old@pdf"), "refs/heads/old", "tools/pdf"),
+    ] {
+        place.done(&["install", &text]);
+        let locked = place.locked("pdf");
+        assert_eq!((&locked["reference"], &locked["path"]), (&reference.into(), &path.into()), "{text}");
+        place.done(&["remove", "pdf"]);
+    }
+    let told = place.ends(5, &["install", &tree("nowhere/tools")]);
+    assert!(told.contains("no branch or tag that `nowhere/tools` begins with"), "{told}");
+    repository.git(&["tag", "feature", &first]);
+    let told = place.ends(2, &["install", &tree("feature/x/tools/pdf")]);
+    assert!(told.contains("//x/tools/pdf#feature`") && told.contains("//tools/pdf#feature/x`"), "{told}");
+}
+
+#[test]
+fn a_path_like_a_repository_is_refused_with_both_readings() {
+    let place = Place::new();
+    place.versioned("acme/skills", "1.0.0");
+    let told = place.ends(2, &["install", "acme/skills"]);
+    let readings =
+        "write `./acme/skills` for the path, or `https://github.com/acme/skills` for the repository";
+    assert!(told.contains(readings), "{told}");
+    place.done(&["install", "./acme/skills"]);
+    place.versioned("one@two", "1.0.0");
+    let told = place.ends(2, &["install", "one@two"]);
+    assert!(told.contains("`./one@two` for the path, or `one@two` for the plugin"), "{told}");
+    let told = place.ends(2, &["install", "acme/skills/tools@pdf", "--all"]);
+    assert!(told.contains("names one skill, and `--all` asks for every one"), "{told}");
+}
+
 /// Names can be taken by others: a tag's by a branch, a commit's by a tag, a branch's by a tag.
 #[test]
 fn a_name_does_not_come_to_mean_something_else() {
@@ -169,7 +213,7 @@ fn only_what_is_wanted_has_to_be_right() {
     place.write("host/acme/skills/tools/ocr/what?.md", "No name for Windows.\n");
     place.write("host/acme/skills/tools/ocr/large", "x".repeat(11 << 20));
     repository.commit("sloppy");
-    for source in [repository.url(), "host/acme/skills".to_owned()] {
+    for source in [repository.url(), "./host/acme/skills".to_owned()] {
         place.done(&["install", &source, "--skill", "pdf"]);
         place.done(&["remove", "pdf"]);
         place.ends(1, &["install", &source, "--skill", "ocr"]);

@@ -115,7 +115,7 @@ fn a_dry_run_changes_nothing() {
     dry(&["install", "all", "--all"]);
     dry(&["gc"]);
     assert!(!place.store().exists());
-    place.done(&["install", "all/pdf"]);
+    place.done(&["install", "./all/pdf"]);
     place.done(&["lock", "-o", "metier.lock"]);
     dry(&["install", "all", "--all"]);
     dry(&["install", "--locked"]);
@@ -168,10 +168,10 @@ fn names_that_are_taken_and_names_that_are_not_there() {
     let told = place.ends(4, &["install", "one", "--skill", "xls"]);
     assert!(told.contains("has no skill `xls`; it has `ocr`, `pdf`"), "{told}");
     place.done(&["install", "one", "--skill", "pdf", "--skill", "pdf"]);
-    let told = place.ends(2, &["install", "two/pdf"]);
+    let told = place.ends(2, &["install", "./two/pdf"]);
     assert!(told.contains("`pdf` is already installed from"), "{told}");
-    assert!(place.ends(2, &["install", "one/pdf", "two/pdf"]).contains("two skills have the name `pdf`"));
-    place.done(&["install", "two/pdf", "--replace"]);
+    assert!(place.ends(2, &["install", "./one/pdf", "./two/pdf"]).contains("two skills have the name `pdf`"));
+    place.done(&["install", "./two/pdf", "--replace"]);
     assert_eq!(place.locked("pdf")["version"], "2.0.0");
     // All or nothing.
     place.ends(2, &["install", "one", "--all"]);
@@ -190,8 +190,8 @@ fn skills_that_differ_only_in_their_folder_are_two() {
     for name in ["one", "two"] {
         place.write(&format!("all/{name}/SKILL.md"), "---\ndescription: Use when testing.\n---\nDo it.\n");
     }
-    place.done(&["install", "all/one", "--profile", "lenient"]);
-    place.done(&["install", "all/two", "--profile", "lenient"]);
+    place.done(&["install", "./all/one", "--profile", "lenient"]);
+    place.done(&["install", "./all/two", "--profile", "lenient"]);
     assert_eq!(place.locked("one")["digest"], place.locked("two")["digest"]);
     place.done(&["verify"]);
     place.done(&["remove", "one"]);
@@ -342,7 +342,7 @@ fn an_update_brings_no_other_skill() {
     place.versioned("two/beta", "1.0.0");
     std::os::unix::fs::symlink("one/alpha", place.path().join("source")).unwrap();
     place.done(&["install", "source", "--tier", "user"]);
-    place.done(&["install", "two/beta"]);
+    place.done(&["install", "./two/beta"]);
     let before = place.locked("beta");
     place.versioned("three/beta", "2.0.0");
     fs::remove_file(place.path().join("source")).unwrap();

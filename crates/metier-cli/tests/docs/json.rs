@@ -148,10 +148,10 @@ const DESCRIBED: &[Described] = &[
     described(
         "install, update, remove",
         &[
-            "metier install examples/skills --all --json",
-            "metier install examples/skills --all --dry-run --json",
-            "metier install hostile/pdf-helper --accept-risk --json",
-            "metier install other/commit-message --replace --allow-rollback --json",
+            "metier install ./examples/skills --all --json",
+            "metier install ./examples/skills --all --dry-run --json",
+            "metier install ./hostile/pdf-helper --accept-risk --json",
+            "metier install ./other/commit-message --replace --allow-rollback --json",
             "metier remove incident-review --json",
         ],
     ),

@@ -10,8 +10,7 @@ use std::collections::BTreeSet;
 use metier_skill::SKILL_FILES;
 
 use self::program::{Blob, Git, LeftOut};
-use super::{FetchContext, FetchedSource, SkillSource, folder_name};
-use crate::archive::{ArchiveLimits, name};
+use super::{FetchContext, FetchedSource, GitAddress, SkillSource, folder_name};
 use crate::install::SkillSelection;
 use crate::staging::Basket;
 use crate::{LockedSkill, StoreError};
@@ -19,9 +18,7 @@ use crate::{LockedSkill, StoreError};
 /// A git repository at a reference, as a source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitSource {
-    url: String,
-    reference: Option<String>,
-    directory: Option<String>,
+    address: GitAddress,
     /// The commit to use, and to which the reference must have pointed.
     commit: Option<String>,
     /// The commit that a tag must still point to.
@@ -31,61 +28,8 @@ pub struct GitSource {
 }
 
 impl GitSource {
-    /// Parses `owner/repository` or a URL, with optional `//directory` and `#reference`.
-    pub(super) fn parse(text: &str, host: &str) -> Result<Self, StoreError> {
-        let wrong = |problem: &str| StoreError::Source { text: text.to_owned(), problem: problem.to_owned() };
-        let (rest, reference) = match text.split_once('#') {
-            Some((rest, reference)) => (rest, Some(reference)),
-            None => (text, None),
-        };
-        let scheme = rest.find("://").map_or(0, |at| at + 3);
-        let (place, directory) = match rest[scheme..].split_once("//") {
-            Some((place, directory)) => (&rest[..scheme + place.len()], Some(directory)),
-            None => (rest, None),
-        };
-        let place = place.strip_prefix("git+").unwrap_or(place);
-        let is_plain = |part: &str| !part.is_empty() && !part.starts_with('-') && part.chars().all(is_word);
-        let url = match place.split_once('/') {
-            Some((owner, name)) if scheme == 0 && is_plain(owner) && is_plain(name) => {
-                format!("{}/{place}", host.trim_end_matches('/'))
-            }
-            _ => place.to_owned(),
-        };
-        if !is_address(&url) {
-            return Err(wrong(&format!(
-                "is not an existing path, `owner/repository` or the URL of a git repository{}",
-                nearly(place)
-            )));
-        }
-        let account = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.rsplit_once('@'));
-        if account.is_some_and(|(account, _)| account.contains(':')) {
-            return Err(StoreError::Source {
-                text: url.split('@').next_back().unwrap_or_default().to_owned(),
-                problem: "contains a password, which would be stored in the lockfile; use git's credential helper instead".to_owned(),
-            });
-        }
-        let is_fine = |reference: &str| {
-            !reference.is_empty()
-                && !reference.starts_with('-')
-                && !reference.contains("..")
-                && !reference.contains([' ', '~', '^', ':', '?', '*', '[', '\\'])
-        };
-        if reference.is_some_and(|reference| !is_fine(reference)) {
-            return Err(wrong("has an invalid branch, tag or commit after `#`"));
-        }
-        let directory =
-            directory.map(|directory| directory.trim_matches('/')).filter(|directory| !directory.is_empty());
-        if let Some(directory) = directory {
-            name::check(directory.as_bytes(), ArchiveLimits::default().depth)?;
-        }
-        Ok(Self {
-            url,
-            reference: reference.map(str::to_owned),
-            directory: directory.map(str::to_owned),
-            commit: None,
-            was: None,
-            lets_move: false,
-        })
+    pub(super) fn new(address: GitAddress) -> Self {
+        Self { address, commit: None, was: None, lets_move: false }
     }
 
     /// The current source of an installed skill, for updates.
@@ -101,22 +45,8 @@ impl GitSource {
     /// The exact commit that a skill was locked at.
     pub(crate) fn locked(skill: &LockedSkill) -> Self {
         let (url, reference, commit) = (skill.source.clone(), skill.reference.clone(), skill.commit.clone());
-        Self { url, reference, directory: None, commit, was: None, lets_move: false }
-    }
-}
-
-/// A suggestion for a mistyped source.
-fn nearly(place: &str) -> String {
-    let parts: Vec<&str> = place.split('/').collect();
-    match parts[..] {
-        [host, _, _] if host.contains('.') => format!("; did you mean `https://{place}`?"),
-        [owner, name, ..] if parts.len() > 2 => {
-            format!("; write a directory after two slashes: `{owner}/{name}//{}`", parts[2..].join("/"))
-        }
-        [_, name] if name.contains('@') => {
-            format!("; write a reference after `#`: `{}`", place.replace('@', "#"))
-        }
-        _ => String::new(),
+        let address = GitAddress { url, reference, ..GitAddress::default() };
+        Self { commit, ..Self::new(address) }
     }
 }
 
@@ -136,13 +66,9 @@ pub(crate) fn is_commit(text: &str) -> bool {
     text.len() == 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-const fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
-}
-
 impl SkillSource for GitSource {
     fn name(&self) -> String {
-        self.url.clone()
+        self.address.url.clone()
     }
 
     fn fetch(
@@ -151,26 +77,26 @@ impl SkillSource for GitSource {
         basket: &Basket<'_>,
         fetching: &FetchContext<'_>,
     ) -> Result<FetchedSource, StoreError> {
-        (fetching.progress)(&format!("fetching {}", self.url));
+        (fetching.progress)(&format!("fetching {}", self.address.url));
         let git = Git::begin(fetching, basket.scratch()?)?;
-        let (reference, commit) = self.resolve(&git)?;
+        let Resolved { reference, commit, directory } = self.resolve(&git)?;
         (fetching.progress)("reading");
         // Only the requested paths are listed; the limits and name checks apply to nothing else.
         let mut paths = match wanted {
             SkillSelection::At(paths) => paths.clone(),
-            _ => self.directory.iter().cloned().collect(),
+            _ => directory.iter().cloned().collect(),
         };
         paths.extend(paths.clone().iter().map(|path| format!("{path}.sig")));
         let (blobs, others) = git.tree(&commit, &paths, &fetching.limits)?;
-        let sorted = self.in_folders(blobs, wanted)?;
+        let sorted = self.in_folders(blobs, directory.as_deref(), wanted)?;
         git.hand_out(&sorted.blobs, &fetching.limits, basket)?;
-        let below = self.directory.as_ref().map(|directory| format!("{directory}/")).unwrap_or_default();
+        let below = directory.as_ref().map(|directory| format!("{directory}/")).unwrap_or_default();
         let note =
             |left: &LeftOut| Some(format!("skipped {}: {}", left.path.strip_prefix(&below)?, left.why));
         Ok(FetchedSource {
             reference,
             commit: Some(commit),
-            base: self.directory.clone(),
+            base: directory,
             folder: sorted.folder,
             skills: sorted.skills,
             notes: others.iter().filter_map(note).collect(),
@@ -182,13 +108,18 @@ impl SkillSource for GitSource {
 impl GitSource {
     /// Resolves the reference to a commit and fetches it. Returns the full name of the reference, because a tag and a
     /// branch may have the same short name.
-    fn resolve(&self, git: &Git<'_>) -> Result<(Option<String>, String), StoreError> {
-        let wanted = self.reference.as_deref();
+    fn resolve(&self, git: &Git<'_>) -> Result<Resolved, StoreError> {
+        let url = &self.address.url;
+        let listed =
+            git.run("list the references of the repository", &["ls-remote", "--symref", "--", url])?;
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        let (reference, directory) = match &self.address.tree {
+            Some(tree) => split_tree(url, tree, &listed)?,
+            None => (self.address.reference.clone(), self.address.directory.clone()),
+        };
+        let wanted = reference.as_deref();
         // Text that looks like a commit id is one; a branch or tag with such a name would be misleading.
         let id = wanted.filter(|text| is_commit(text)).map(str::to_ascii_lowercase);
-        let listed =
-            git.run("list the references of the repository", &["ls-remote", "--symref", "--", &self.url])?;
-        let listed = String::from_utf8_lossy(&listed).into_owned();
         let found = match wanted {
             _ if id.is_some() => None,
             Some(wanted) => find(&listed, wanted),
@@ -200,7 +131,7 @@ impl GitSource {
             && !self.lets_move
         {
             return Err(StoreError::TagMoved {
-                source_name: self.url.clone(),
+                source_name: url.clone(),
                 tag: tag.to_owned(),
                 was: locked.clone(),
                 now: now.clone(),
@@ -214,19 +145,24 @@ impl GitSource {
                 let name = wanted.unwrap_or("HEAD");
                 let is_short = name.len() >= 4 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
                 let hint = if is_short { "; a commit id needs all 40 digits" } else { "" };
-                let reason = format!("{} has no branch or tag `{name}`{hint}", self.url);
+                let reason = format!("{url} has no branch or tag `{name}`{hint}");
                 return Err(StoreError::Git { doing: "find the reference", reason });
             }
         };
-        git.fetch(&self.url, &commit, full.as_deref())?;
-        let reference = full.filter(|full| full != "HEAD").or_else(|| wanted.map(str::to_owned));
-        Ok((reference, commit))
+        git.fetch(url, &commit, full.as_deref())?;
+        let reference = full.filter(|full| full != "HEAD").or(reference);
+        Ok(Resolved { reference, commit, directory })
     }
 
     /// The files of the requested skills, in folders. A repository or directory that is itself a skill gets a folder
     /// with its name.
-    fn in_folders(&self, blobs: Vec<Blob>, wanted: &SkillSelection) -> Result<Sorted, StoreError> {
-        let base = self.directory.as_deref().unwrap_or_default();
+    fn in_folders(
+        &self,
+        blobs: Vec<Blob>,
+        directory: Option<&str>,
+        wanted: &SkillSelection,
+    ) -> Result<Sorted, StoreError> {
+        let base = directory.unwrap_or_default();
         let folders = blobs.iter().map(|blob| blob.path.rsplit_once('/').unwrap_or(("", &blob.path)));
         let found =
             folders.filter(|(_, file)| SKILL_FILES.contains(file)).map(|(folder, _)| folder.to_owned());
@@ -234,7 +170,7 @@ impl GitSource {
         if let SkillSelection::At(paths) = wanted {
             skills.retain(|folder| paths.contains(folder));
         } else if skills.contains(base) {
-            let folder = folder_name(self.directory.as_deref().unwrap_or(&self.url));
+            let folder = folder_name(directory.unwrap_or(&self.address.url));
             let name = |path: &str| match path.strip_prefix(base) {
                 Some(rest) if !base.is_empty() => format!("{folder}{rest}"),
                 _ => format!("{folder}/{path}"),
@@ -248,8 +184,8 @@ impl GitSource {
                 .collect();
             return Ok(Sorted { blobs, skills: vec![folder.clone()], folder: Some(folder) });
         }
-        if let Some(directory) = self.directory.as_ref().filter(|_| blobs.is_empty()) {
-            let reason = format!("{} has no directory `{directory}`", self.url);
+        if let Some(directory) = directory.filter(|_| blobs.is_empty()) {
+            let reason = format!("{} has no directory `{directory}`", self.address.url);
             return Err(StoreError::Git { doing: "list the files", reason });
         }
         let below = if base.is_empty() { String::new() } else { format!("{base}/") };
@@ -266,6 +202,33 @@ impl GitSource {
             Some(blob.at(path))
         });
         Ok(Sorted { blobs: blobs.collect(), skills: all, folder: None })
+    }
+}
+
+/// What a source resolved to.
+struct Resolved {
+    reference: Option<String>,
+    commit: String,
+    directory: Option<String>,
+}
+
+/// Splits `REFERENCE/DIRECTORY`, where both may contain slashes, by the references that the repository has.
+fn split_tree(url: &str, tree: &str, listed: &str) -> Result<(Option<String>, Option<String>), StoreError> {
+    let ends = tree.match_indices('/').map(|(at, _)| at).chain([tree.len()]);
+    let is_known = |name: &str| is_commit(name) || find(listed, name).is_some();
+    let known: Vec<&str> = ends.map(|end| &tree[..end]).filter(|name| is_known(name)).collect();
+    let directory = |name: &str| tree[name.len()..].trim_start_matches('/').to_owned();
+    match known[..] {
+        [only] => Ok((Some(only.to_owned()), Some(directory(only)).filter(|rest| !rest.is_empty()))),
+        [first, second, ..] => {
+            let reading = |name| format!("`{url}//{}#{name}` for the reference `{name}`", directory(name));
+            let text = format!("{url}/tree/{tree}");
+            Err(StoreError::Ambiguous { text, first: reading(first), second: reading(second) })
+        }
+        [] => {
+            let reason = format!("{url} has no branch or tag that `{tree}` begins with");
+            Err(StoreError::Git { doing: "find the reference", reason })
+        }
     }
 }
 
