@@ -94,6 +94,62 @@ harness!(
         asked_budget
     ]
 );
+harness!(
+    asked_goose,
+    Goose,
+    [
+        asked_text,
+        asked_typed,
+        asked_tool,
+        asked_skill,
+        asked_permission,
+        asked_section,
+        asked_limits,
+        asked_budget
+    ]
+);
+harness!(
+    asked_opencode,
+    OpenCode,
+    [
+        asked_text,
+        asked_typed,
+        asked_tool,
+        asked_skill,
+        asked_permission,
+        asked_section,
+        asked_limits,
+        asked_budget
+    ]
+);
+harness!(
+    asked_gemini,
+    Gemini,
+    [
+        asked_text,
+        asked_typed,
+        asked_tool,
+        asked_skill,
+        asked_permission,
+        asked_section,
+        asked_limits,
+        asked_budget
+    ]
+);
+harness!(
+    asked_copilot,
+    Copilot,
+    [
+        asked_text,
+        asked_typed,
+        asked_tool,
+        asked_skill,
+        asked_permission,
+        asked_section,
+        asked_limits,
+        asked_budget
+    ]
+);
 agent!(
     claude,
     ClaudeCode,

@@ -4,9 +4,10 @@
 //! same functions with coverage feedback.
 
 use metier_harness::{
-    AgentLine, AgentMessage, Answered, ClaudeProtocol, CodexOptions, CodexProtocol, LineSplitter, Outbox,
-    PermissionAnswer, Protocol, ToolAnswered,
+    AcpOptions, AcpProtocol, AgentLine, AgentMessage, Answered, ClaudeProtocol, CodexOptions, CodexProtocol,
+    LineSplitter, Outbox, PermissionAnswer, Protocol, ToolAnswered,
 };
+use metier_home::Agent;
 use metier_journal::verify_export;
 use metier_policy::{Allowlist, Anchors, Denylist, Guard, GuardMode, GuardedSkill, ToolCall, Verdict};
 use metier_scan::{RiskLevel, ScanVerdict, Subject, SubjectEntry, scan};
@@ -238,7 +239,15 @@ const LINE: usize = 4 << 10;
 /// however the bytes arrive, and one line of JSON for each answer.
 pub fn check_agent(bytes: &[u8]) -> Result<(), String> {
     check_protocol(bytes, || ClaudeProtocol::new(vec![serde_json::json!({ "name": "echo" })]))?;
-    check_protocol(bytes, || CodexProtocol::new(CodexOptions::new("/work", "/home")))
+    check_protocol(bytes, || CodexProtocol::new(CodexOptions::new("/work", "/home")))?;
+    let acp = |agent| {
+        let mut options = AcpOptions::new(agent, "/work");
+        options.tools = vec!["echo".to_owned()];
+        AcpProtocol::new(options)
+    };
+    let mut agents =
+        [Agent::OpenCode, Agent::Gemini, Agent::Goose, Agent::Copilot].into_iter().filter_map(acp);
+    agents.try_for_each(|protocol| check_protocol(bytes, || protocol.clone()))
 }
 
 fn check_protocol<P: Protocol>(bytes: &[u8], begin: impl Fn() -> P) -> Result<(), String> {

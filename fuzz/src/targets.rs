@@ -178,6 +178,10 @@ fn conversations() -> Vec<Vec<u8>> {
         include_str!("../../crates/metier-harness/tests/frames/claude-session.jsonl"),
         include_str!("../../crates/metier-harness/tests/frames/codex-tools.jsonl"),
         include_str!("../../crates/metier-harness/tests/frames/codex-session.jsonl"),
+        include_str!("../../crates/metier-harness/tests/frames/opencode-asked.jsonl"),
+        include_str!("../../crates/metier-harness/tests/frames/gemini-asked.jsonl"),
+        include_str!("../../crates/metier-harness/tests/frames/goose-asked.jsonl"),
+        include_str!("../../crates/metier-harness/tests/frames/copilot-session.jsonl"),
     );
     let frame = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?.get("msg")?.to_string());
     let frames: Vec<String> = recorded.lines().filter_map(frame).collect();
@@ -200,6 +204,12 @@ const FRAMES: &[&str] = &[
     "{\"id\":4,\"method\":\"item/tool/call\",\"params\":{\"tool\":\"metier_echo\"",
     "{\"method\":\"turn/completed\",\"params\":{\"threadId\":\"t1\"",
     ",\"error\":{\"code\":-32001}",
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":1}}\n{\"id\":2,\"result\":{\"sessionId\":\"s\"}}\n",
+    "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"session/request_permission\",\"params\":{\"toolCall\":{\"toolCallId\":\"",
+    "{\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\",\"update\":{\"sessionUpdate\":\"",
+    "tool_call\",\"status\":\"completed\"",
+    ",\"usage\":{\"inputTokens\":18446744073709551615}",
+    ",\"rawInput\":{",
     ",\"request\":{",
     ",\"response\":{",
     "\"subtype\":\"can_use_tool\"",

@@ -161,11 +161,17 @@ pub(crate) fn program(agent: Agent, agents: &Path) -> PathBuf {
 pub(crate) fn step(agent: Agent, act: &Act<'_>) -> Step {
     let (tool, arguments) = match (agent, act) {
         (_, Act::Quote(after)) => return Step::quote(*after),
-        (Agent::Gemini, Act::Served(tool, arguments)) => {
+        (Agent::Gemini, Act::Served(tool, arguments) | Act::Prompted(tool, arguments)) => {
             return Step::call(format!("mcp_metier_{tool}"), arguments.clone());
         }
-        (Agent::Codex, Act::Prompted(tool, arguments)) => {
+        (Agent::Codex | Agent::OpenCode, Act::Prompted(tool, arguments)) => {
             return Step::call(format!("metier_{tool}"), arguments.clone());
+        }
+        (Agent::Goose, Act::Prompted(tool, arguments)) => {
+            return Step::call(format!("metier__{tool}"), arguments.clone());
+        }
+        (Agent::Copilot, Act::Prompted(tool, arguments)) => {
+            return Step::call(format!("metier-{tool}"), arguments.clone());
         }
         (_, Act::Served(tool, arguments) | Act::Prompted(tool, arguments)) => {
             return Step::call(format!("mcp__metier__{tool}"), arguments.clone());

@@ -112,6 +112,8 @@ pub enum StopReason {
     Refusal,
     /// It was interrupted.
     Interrupted,
+    /// A tool was denied, and the agent ended its turn because of that.
+    Denied,
     /// Another reason, as the agent calls it.
     #[serde(untagged)]
     Other(String),
@@ -125,6 +127,7 @@ impl fmt::Display for StopReason {
             Self::MaxTurns => "max_turns",
             Self::Refusal => "refusal",
             Self::Interrupted => "interrupted",
+            Self::Denied => "denied",
             Self::Other(reason) => reason,
         })
     }

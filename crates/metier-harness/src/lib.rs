@@ -11,6 +11,7 @@
 //! *Architecture invariant:* nothing here decides what an agent may do; the policy of the session and the
 //! [`PermissionHandler`] of the caller do. Codecs do no I/O. Everything blocks: call it on a thread that may wait.
 
+mod acp;
 mod claude;
 mod codex;
 mod error;
@@ -35,9 +36,11 @@ mod protocol;
 mod run;
 mod setup;
 mod stopwatch;
+mod tool_server;
 mod usage;
 mod watchdog;
 
+pub use acp::{Acp, AcpOptions, AcpProtocol};
 pub use claude::{ClaudeCode, ClaudeProtocol};
 pub use codex::{Codex, CodexOptions, CodexProtocol};
 pub use error::HarnessError;

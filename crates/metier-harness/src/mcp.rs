@@ -55,7 +55,7 @@ pub(crate) fn handle(message: &Value, tools: &[Value]) -> McpReply {
         "tools/call" => McpReply::Call {
             tool: text(params, "name").unwrap_or_default().to_owned(),
             arguments: params.get("arguments").filter(|all| !all.is_null()).cloned().unwrap_or(json!({})),
-            call: params.pointer("/_meta/claudecode~1toolUseId").and_then(Value::as_str).map(str::to_owned),
+            call: call_id(params),
             id: id.unwrap_or_default(),
         },
         "ping" => result(json!({})),
@@ -67,6 +67,13 @@ pub(crate) fn handle(message: &Value, tools: &[Value]) -> McpReply {
             "error": { "code": -32601, "message": format!("`{method}` is not supported") },
         })),
     }
+}
+
+/// The agent's id of a call, where the agent says so: Claude Code and Goose do.
+fn call_id(params: &Value) -> Option<String> {
+    let mut names = ["claudecode/toolUseId", "agent-tool-call-request-id"].iter();
+    let about = params.get("_meta")?;
+    names.find_map(|name| text(about, name)).map(str::to_owned)
 }
 
 /// The answer to a call.

@@ -1,7 +1,8 @@
 //! The skills of one conversation: what is mounted, what the agent is loading, and what it has loaded.
 
 use std::collections::HashMap;
-use std::path::{Component, PathBuf};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 
 use metier_session::AgentSkill;
 use serde_json::Value;
@@ -13,6 +14,8 @@ use crate::permission::PermissionRequest;
 #[derive(Default)]
 pub(crate) struct Mounted {
     pub(crate) skills: Vec<AgentSkill>,
+    /// Where the agent works.
+    pub(crate) working: Option<PathBuf>,
     /// Calls that load a skill, until their result is there.
     pub(crate) loading: HashMap<String, String>,
     /// What this conversation activated in the session.
@@ -36,12 +39,24 @@ impl Mounted {
         }
     }
 
-    /// Whether a call only reads files of mounted skills, which are there to be read.
-    pub(crate) fn is_read_by(&self, request: &PermissionRequest) -> bool {
-        let is_mounted = |file: &PathBuf| {
+    /// Whether a call only loads a mounted skill, or only reads files of mounted skills and of the working directory. They
+    /// are there to be read.
+    pub(crate) fn is_free(&self, request: &PermissionRequest) -> bool {
+        let is_mounted = |name: &String| self.skills.iter().any(|skill| skill.name == *name);
+        let is_readable = |file: &PathBuf| {
             let is_plain = !file.components().any(|part| part == Component::ParentDir);
-            is_plain && self.skills.iter().any(|skill| file.starts_with(&skill.directory))
+            let is_of_skill = || self.skills.iter().any(|skill| file.starts_with(&skill.directory));
+            is_plain
+                && (is_of_skill() || self.working.as_deref().is_some_and(|working| leads_into(file, working)))
         };
-        !request.reads.is_empty() && request.reads.iter().all(is_mounted)
+        request.loads.as_ref().is_some_and(is_mounted)
+            || !request.reads.is_empty() && request.reads.iter().all(is_readable)
     }
+}
+
+/// Whether a path leads into a directory, through all links. What does not exist is where it would be made.
+fn leads_into(path: &Path, directory: &Path) -> bool {
+    let Ok(directory) = fs::canonicalize(directory) else { return false };
+    let mut real = path.ancestors().filter_map(|ancestor| fs::canonicalize(ancestor).ok());
+    path.is_absolute() && real.next().is_some_and(|real| real.starts_with(&directory))
 }

@@ -24,13 +24,24 @@ pub struct PermissionRequest {
     pub subagent: Option<String>,
     /// The files that the call reads, if it only reads these files and does nothing else.
     pub reads: Vec<PathBuf>,
+    /// The skill that the call loads, if it only loads this skill.
+    pub loads: Option<String>,
 }
 
 impl PermissionRequest {
     /// A request about a call of a tool.
     pub fn new(id: impl Into<String>, tool: impl Into<String>, arguments: Value) -> Self {
         let (id, tool) = (id.into(), tool.into());
-        Self { id, call: None, tool, arguments, description: None, subagent: None, reads: Vec::new() }
+        Self {
+            id,
+            call: None,
+            tool,
+            arguments,
+            description: None,
+            subagent: None,
+            reads: Vec::new(),
+            loads: None,
+        }
     }
 }
 

@@ -21,6 +21,7 @@ use crate::message::{AgentMessage, PromptToolCall, ToolAnswered};
 use crate::protocol::{Outbox, ProgramEnding, Protocol};
 use crate::setup::AgentPlace;
 use crate::stopwatch::Stopwatch;
+use crate::tool_server::ToolServer;
 
 /// How many bytes of output can wait to be looked at. After that the program waits.
 const OUTPUT: usize = 32 << 20;
@@ -40,6 +41,7 @@ const SIGKILL: u8 = 9;
 enum Arrived {
     Line(AgentLine),
     OutputEnded,
+    ErrorsEnded,
     Ended(io::Result<ProgramEnd>),
     ToolCall(PromptToolCall, Sender<ToolAnswered>),
 }
@@ -96,8 +98,11 @@ pub struct ProgramConversation<P: Protocol> {
     noise: Option<String>,
     noise_count: u64,
     output_ended: Option<Stopwatch>,
+    have_errors_ended: bool,
     /// How it ended, if that is known, and since when.
     ended: Option<(Option<ProgramEnd>, Stopwatch)>,
+    /// What serves the prompt's tools, for as long as the conversation lasts.
+    server: Option<ToolServer>,
 }
 
 impl<P: Protocol> ProgramConversation<P> {
@@ -130,13 +135,21 @@ impl<P: Protocol> ProgramConversation<P> {
             noise: None,
             noise_count: 0,
             output_ended: None,
+            have_errors_ended: false,
             ended: None,
+            server: None,
         };
         conversation.watch(running, pipes).map_err(failed)?;
         let mut out = Outbox::default();
         conversation.protocol.begin(&mut out);
         conversation.send(&mut out)?;
         Ok(conversation)
+    }
+
+    /// With a server whose calls arrive through the bridge of this conversation. It is closed with the conversation.
+    pub(crate) fn serving(mut self, server: Option<ToolServer>) -> Self {
+        self.server = server;
+        self
     }
 
     /// Starts the threads. They end with the program.
@@ -156,8 +169,12 @@ impl<P: Protocol> ProgramConversation<P> {
         )?;
         let lane = Arc::clone(&self.lane);
         spawn("output", Box::new(move || read_lines(output, &lane)))?;
-        let tail = Arc::clone(&self.errors);
-        spawn("errors", Box::new(move || keep_tail(errors, &tail)))?;
+        let (tail, lane) = (Arc::clone(&self.errors), Arc::clone(&self.lane));
+        let keep = move || {
+            keep_tail(errors, &tail);
+            lane.push(Arrived::ErrorsEnded, 0);
+        };
+        spawn("errors", Box::new(keep))?;
         let lines = Arc::clone(&self.input);
         spawn("input", Box::new(move || write_lines(input, &lines)))
     }
@@ -205,11 +222,13 @@ impl<P: Protocol> ProgramConversation<P> {
                 self.send(&mut out)?;
                 self.note_noise(&line)?;
             }
-            Arrived::ToolCall(call, answer) => {
+            Arrived::ToolCall(mut call, answer) => {
+                self.protocol.served(&mut call);
                 self.bridged.insert(call.id.clone(), answer);
                 self.messages.push_back(AgentMessage::ToolCall(call));
             }
             Arrived::OutputEnded => self.output_ended = Some(Stopwatch::start()),
+            Arrived::ErrorsEnded => self.have_errors_ended = true,
             Arrived::Ended(ended) => self.ended = Some((ended.ok(), Stopwatch::start())),
         }
         Ok(())
@@ -232,9 +251,10 @@ impl<P: Protocol> ProgramConversation<P> {
     /// Whether the program is gone, with everything it said. A program that closed its output is stopped.
     fn is_gone(&self) -> bool {
         match (&self.ended, &self.output_ended) {
-            (Some(_), Some(_)) => true,
-            // A process that could not be ended may still hold the pipe.
-            (Some((_, since)), None) => since.elapsed() > GRACE,
+            // A process that could not be ended may still hold the pipes.
+            (Some((_, since)), output) => {
+                output.is_some() && self.have_errors_ended || since.elapsed() > GRACE
+            }
             (None, Some(since)) => {
                 if since.elapsed() > GRACE {
                     let _ = self.signals.send(SIGKILL);
@@ -303,6 +323,7 @@ impl<P: Protocol> ProgramConversation<P> {
     fn close(&mut self) {
         self.input.close();
         self.lane.close();
+        self.server = None;
         while let Popped::Item(_) = self.lane.pop(Duration::ZERO) {}
         self.bridged.clear();
     }

@@ -28,7 +28,7 @@ impl fmt::Debug for Launch {
     }
 }
 
-/// An agent that is a program with a home, and that can do everything: a [`Harness`] with all abilities.
+/// An agent that is a program with a home, and that can do nearly everything: a [`Harness`] with all abilities.
 pub(crate) trait ProgramAgent: fmt::Debug + Send + Sync {
     /// How the program is started.
     fn launch(&self) -> &Launch;
@@ -49,6 +49,11 @@ pub(crate) trait ProgramAgent: fmt::Debug + Send + Sync {
 
     /// See [`AsksPermission::asks_for`].
     fn asks_for(&self) -> &'static str;
+
+    /// Whether it can continue a conversation of an earlier process.
+    fn can_resume(&self) -> bool {
+        true
+    }
 }
 
 fn start(
@@ -83,7 +88,7 @@ impl<A: ProgramAgent> Harness for A {
     }
 
     fn resume(&self) -> Option<&dyn Resume> {
-        Some(self)
+        self.can_resume().then_some(self)
     }
 
     fn permissions(&self) -> Option<&dyn AsksPermission> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::harness::Answered;
 use crate::lines::AgentLine;
-use crate::message::AgentMessage;
+use crate::message::{AgentMessage, PromptToolCall};
 
 /// The state of a conversation with a program that talks in lines. It does no I/O, so that it can be tested with
 /// recorded frames and fuzzed.
@@ -32,6 +32,10 @@ pub trait Protocol: fmt::Debug + Send {
 
     /// Sends an answer to a request of the program.
     fn answer(&mut self, answer: &Answered<'_>, out: &mut Outbox);
+
+    /// A call of a prompt's tool has arrived through a [`ToolBridge`](crate::ToolBridge). A protocol that knows the
+    /// program's id of that call sets it.
+    fn served(&mut self, _call: &mut PromptToolCall) {}
 
     /// Asks the program to end its turn.
     fn interrupt(&mut self, out: &mut Outbox);

@@ -171,7 +171,8 @@ impl<'a> Run<'a> {
             self.emit(&AgentEvent::notice(warning.to_string()));
         }
         let skills = agent_skills(installed.skills.iter().map(|skill| &skill.mounted));
-        Ok(Mounted { skills, ..Mounted::default() })
+        let working = Some(place.working.path().to_owned());
+        Ok(Mounted { skills, working, ..Mounted::default() })
     }
 
     /// Prompts the agent until it has answered, with one request to repair an answer of the wrong type.
@@ -399,7 +400,7 @@ impl<'a> Run<'a> {
         } else {
             let permissions = &mut self.options.permissions;
             let ask = |decision: &metier_policy::Decision| {
-                if mounted.is_read_by(request) {
+                if mounted.is_free(request) {
                     return Some(Ok(()));
                 }
                 Some(match permissions.ask(request, decision)? {

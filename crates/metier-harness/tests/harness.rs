@@ -1,8 +1,12 @@
 //! Prompts that run on agents: what an evaluation does, and how it ends whatever the agent does.
 
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop")]
 
+#[path = "harness/acp_frames.rs"]
+mod acp_frames;
+#[path = "harness/acp_program.rs"]
+mod acp_program;
 #[path = "harness/answers.rs"]
 mod answers;
 #[cfg(feature = "openai")]

@@ -52,7 +52,7 @@ pub(crate) fn plan(
     match agent {
         Agent::ClaudeCode => claude::plan(host, config, home),
         Agent::Codex => Ok(codex::plan(host, config, home, options)),
-        Agent::OpenCode => Ok(opencode::plan(host, config, home, options.is_hermetic)),
+        Agent::OpenCode => Ok(opencode::plan(host, config, home, options)),
         Agent::Gemini => Ok(gemini::plan(host, config, home, options)),
         Agent::Goose => Ok(goose::goose(host, config, home, options.is_hermetic)),
         Agent::Copilot => Ok(goose::copilot(host, config, home)),

@@ -55,6 +55,9 @@ pub struct HomeOptions {
     /// The directory that the agent will work in, if it is known. The agent is configured to trust it unless its files can
     /// start programs.
     pub working_directory: Option<PathBuf>,
+    /// Whether the agent is configured to ask for permission before it uses its tools, as far as it can be: for programs that
+    /// answer such requests.
+    pub asks_permission: bool,
 }
 
 impl HomeOptions {
@@ -62,7 +65,15 @@ impl HomeOptions {
     pub fn new(base: impl Into<PathBuf>) -> Self {
         let isolation = IsolationConfig::default();
         let (base, hidden) = (base.into(), Vec::new());
-        Self { base, prefix: None, isolation, is_hermetic: false, hidden, working_directory: None }
+        Self {
+            base,
+            prefix: None,
+            isolation,
+            is_hermetic: false,
+            hidden,
+            working_directory: None,
+            asks_permission: false,
+        }
     }
 }
 

@@ -306,9 +306,9 @@ pub enum HostError {
         /// The agent.
         title: &'static str,
     },
-    /// Prompts cannot run on the agent yet.
+    /// Prompts cannot run on the agent.
     #[cfg(feature = "harness")]
-    #[error("prompts cannot run on {title} yet; supported: Claude Code, Codex")]
+    #[error("prompts cannot run on {title}")]
     NoHarness {
         /// The agent.
         title: &'static str,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use metier_harness::{AgentSetup, ClaudeCode, Codex, Harness};
+use metier_harness::{Acp, AgentSetup, ClaudeCode, Codex, Harness};
 use metier_home::{
     Agent, AgentSandbox, HomeOptions, HostVariables, IsolationConfig, MountOptions, NetworkPolicy,
 };
@@ -142,7 +142,10 @@ impl HomeBuilder<'_> {
         match agent {
             Agent::ClaudeCode => Ok(Box::new(ClaudeCode::new(setup))),
             Agent::Codex => Ok(Box::new(Codex::new(setup))),
-            other => Err(HostError::NoHarness { title: other.title() }),
+            other => match Acp::new(setup) {
+                Some(acp) => Ok(Box::new(acp)),
+                None => Err(HostError::NoHarness { title: other.title() }),
+            },
         }
     }
 

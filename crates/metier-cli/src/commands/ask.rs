@@ -36,11 +36,11 @@ Examples:
   metier ask claude 'What does this project do?'
   metier ask claude --skill release-notes 'Write the notes for 1.4'
   metier ask claude --schema review.json --quiet 'Review src/' | jq .issues
-  metier ask claude --json 'Summarise README.md'          one event per line, then the result
+  metier ask goose --json 'Summarise README.md'           one event per line, then the result
   metier ask openai --model gpt-5 --skill release-notes 'Write the notes for 1.4'
   metier ask openai --api chat --base-url http://127.0.0.1:4000/v1 --model local 'Hello'")]
 pub(crate) struct Args {
-    /// Who is asked: claude, codex, or openai for a model server
+    /// Who is asked: claude, codex, opencode, gemini, goose, copilot, or openai for a model server
     #[arg(value_name = "AGENT", value_parser = asked)]
     agent: Asked,
 

@@ -18,6 +18,10 @@ const BUNDLED: &[&str] = &["skill-creator", "antigravity-support"];
 /// Without a terminal, actions that would need approval are not available at all.
 const POLICY: &str = "[[rule]]\ntoolName = \"activate_skill\"\ndecision = \"allow\"\npriority = 500\n";
 
+/// The same where all others are asked for. Its lists of tasks change nothing but what it shows.
+const ASKING: &str = "\n[[rule]]\ntoolName = [\"update_topic\", \"write_todos\"]\ndecision = \"allow\"\npriority = 500\n\
+                      \n[[rule]]\ntoolName = \"*\"\ndecision = \"ask_user\"\npriority = 400\n";
+
 pub(super) fn plan(
     host: &HostVariables,
     config: &IsolationConfig,
@@ -57,7 +61,8 @@ pub(super) fn plan(
         "advanced": { "ignoreLocalEnv": true },
         "skills": { "enabled": true, "disabled": BUNDLED },
     });
-    plan.files.push((".gemini/policies/metier.toml".into(), POLICY.as_bytes().to_vec()));
+    let asking = if options.asks_permission { ASKING } else { "" };
+    plan.files.push((".gemini/policies/metier.toml".into(), format!("{POLICY}{asking}").into_bytes()));
     // A value of plain data is always JSON.
     plan.files
         .push((".gemini/settings.json".into(), serde_json::to_vec_pretty(&settings).unwrap_or_default()));

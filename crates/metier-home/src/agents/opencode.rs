@@ -2,14 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{AWS, HostCopy, Plan, pair};
 use crate::agent::Agent;
 use crate::env::{HostVariables, pick};
+use crate::home::HomeOptions;
 use crate::isolation::IsolationConfig;
 
-pub(super) fn plan(host: &HostVariables, config: &IsolationConfig, home: &Path, is_hermetic: bool) -> Plan {
+/// Its own skill is not one that was mounted.
+const SKILL: &[(&str, &str)] = &[("*", "allow"), ("customize-opencode", "deny")];
+
+/// Its lists of tasks. They change nothing but what it shows.
+const TASKS: &[&str] = &["todoread", "todowrite"];
+
+pub(super) fn plan(
+    host: &HostVariables,
+    config: &IsolationConfig,
+    home: &Path,
+    options: &HomeOptions,
+) -> Plan {
     let mut plan = Plan::default();
     for (name, path) in [
         ("XDG_CONFIG_HOME", ".config"),
@@ -22,10 +34,9 @@ pub(super) fn plan(host: &HostVariables, config: &IsolationConfig, home: &Path, 
     let mut settings = json!({
         "autoupdate": false,
         "share": "disabled",
-        // Its own skill is not one that was mounted.
-        "permission": { "skill": { "*": "allow", "customize-opencode": "deny" } },
+        "permission": permission(options.asks_permission),
     });
-    if is_hermetic {
+    if options.is_hermetic {
         // Its switches close all directories that it looks in, the home's as well; so it is told of that one by its path.
         settings["skills"] = json!({ "paths": [home.join(Agent::OpenCode.skills_directory())] });
         plan.own.extend([
@@ -66,4 +77,16 @@ pub(super) fn plan(host: &HostVariables, config: &IsolationConfig, home: &Path, 
     }
     plan.authentication.extend(aws);
     plan
+}
+
+/// Later rules count more, and those that ask begin with all.
+fn permission(asks: bool) -> Value {
+    let mut rules = Map::new();
+    if asks {
+        rules.insert("*".to_owned(), json!("ask"));
+        rules.extend(TASKS.iter().map(|&tool| (tool.to_owned(), json!("allow"))));
+    }
+    let skill = SKILL.iter().map(|&(name, action)| (name.to_owned(), json!(action)));
+    rules.insert("skill".to_owned(), Value::Object(skill.collect()));
+    Value::Object(rules)
 }

@@ -347,3 +347,34 @@ fn what_a_home_cannot_close_is_said() {
     assert_eq!(count(Agent::Gemini, "project/sub").1, 0);
     assert_eq!(count(Agent::ClaudeCode, "elsewhere"), (1, 0));
 }
+
+/// For a program that answers permission requests: all tools are asked for, but those that load the home's skills or change
+/// nothing but what the agent shows.
+#[test]
+fn agents_can_be_told_to_ask() {
+    let ground = Ground::new();
+    let asking = |agent: Agent| {
+        let mut options = ground.options();
+        options.asks_permission = true;
+        Home::new(agent, &ground.host(&[]), &options).unwrap()
+    };
+    let permission = |home: &Home| {
+        let text = &home.env()["OPENCODE_CONFIG_CONTENT"];
+        serde_json::from_str::<serde_json::Value>(text).unwrap()["permission"].clone()
+    };
+    let found = permission(&asking(Agent::OpenCode));
+    let skill = serde_json::json!({ "*": "allow", "customize-opencode": "deny" });
+    let expected =
+        serde_json::json!({ "*": "ask", "todoread": "allow", "todowrite": "allow", "skill": skill });
+    assert_eq!(found, expected);
+    // The last rule that matches counts.
+    assert_eq!(found.as_object().unwrap().keys().next().unwrap(), "*");
+    assert_eq!(permission(&ground.home(Agent::OpenCode, &[]))["*"], serde_json::Value::Null);
+    let policy = |home: &Home| -> toml::Table {
+        fs::read_to_string(home.path().join(".gemini/policies/metier.toml")).unwrap().parse().unwrap()
+    };
+    let rules = policy(&asking(Agent::Gemini))["rule"].as_array().unwrap().clone();
+    assert_eq!((rules[2]["toolName"].as_str(), rules[2]["decision"].as_str()), (Some("*"), Some("ask_user")));
+    assert!(rules[..2].iter().all(|rule| rule["priority"].as_integer() > rules[2]["priority"].as_integer()));
+    assert_eq!(policy(&ground.home(Agent::Gemini, &[]))["rule"].as_array().unwrap().len(), 1);
+}
