@@ -105,7 +105,8 @@ harness!(
         asked_permission,
         asked_section,
         asked_limits,
-        asked_budget
+        asked_budget,
+        asked_resume
     ]
 );
 harness!(
@@ -119,7 +120,8 @@ harness!(
         asked_permission,
         asked_section,
         asked_limits,
-        asked_budget
+        asked_budget,
+        asked_resume
     ]
 );
 harness!(
@@ -147,7 +149,8 @@ harness!(
         asked_permission,
         asked_section,
         asked_limits,
-        asked_budget
+        asked_budget,
+        asked_resume
     ]
 );
 agent!(

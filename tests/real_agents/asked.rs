@@ -48,7 +48,7 @@ impl<'a> Asking<'a> {
     fn within(rig: &'a Rig, steps: Vec<Step>, budget: Option<Budget>) -> Option<Self> {
         let metier = metier(rig)?;
         let server = Server::start(steps).unwrap();
-        let harness = harness(rig, &server.url(), &metier);
+        let harness = harness(rig, &server.url(), &metier, None);
         let clock = TestClock::new(0);
         let journal = Journal::open(&address(rig), JournalOptions::new(Arc::clone(&clock) as _)).unwrap();
         let catalog = Scanner::new(CatalogOptions::new(Vec::new())).scan(SystemTime::UNIX_EPOCH);
@@ -82,8 +82,8 @@ fn address(rig: &Rig) -> JournalAddress {
     JournalAddress::file(rig.path("journal.db"))
 }
 
-/// The agent, pointed at the fake model.
-fn harness(rig: &Rig, url: &str, metier: &Path) -> Box<dyn Harness> {
+/// The agent, pointed at the fake model. Its data is kept where this variable says.
+fn harness(rig: &Rig, url: &str, metier: &Path, kept: Option<&str>) -> Box<dyn Harness> {
     let mut setup =
         AgentSetup::new(rig.agent, driver::host(rig, url), rig.path("homes"), Local::with_launcher(metier));
     let program = driver::program(rig.agent, &rig.agents);
@@ -95,6 +95,8 @@ fn harness(rig: &Rig, url: &str, metier: &Path) -> Box<dyn Harness> {
     }
     setup.home.isolation.sandbox.is_enabled = false;
     setup.home.isolation.env = driver::wishes(rig, url);
+    let kept = kept.map(|name| (name.to_owned(), rig.path("kept").display().to_string()));
+    setup.home.isolation.env.extend(kept);
     setup.working = Some(rig.work());
     match rig.agent {
         Agent::ClaudeCode => Box::new(ClaudeCode::new(setup)),
@@ -259,6 +261,29 @@ pub(crate) fn asked_section(rig: &Rig) {
     let answer = asked(&*asking.harness, rendering(prompt)).run(&mut asking.session).unwrap();
     assert_eq!((answer.text.as_str(), answer.expansions), ("Quokka", 1));
     assert_eq!(asking.recorded("skill.expanded")[0]["name"], "linting");
+    asking.assert_nothing_is_left();
+}
+
+/// A conversation of an earlier process goes on: the model is told what was said, and it is not shown again.
+pub(crate) fn asked_resume(rig: &Rig) {
+    let Some(mut asking) = Asking::new(rig, vec![Step::each(["FIRST-DONE", "ALL-DONE"])]) else { return };
+    let variable = if rig.agent == Agent::Copilot { "COPILOT_HOME" } else { "XDG_DATA_HOME" };
+    let metier = metier(rig).unwrap();
+    let harness = harness(rig, &asking.server.url(), &metier, Some(variable));
+    let answer = asked(&*harness, rendering(builder("Say Numbat-first."))).run(&mut asking.session).unwrap();
+    assert_eq!(answer.text, "FIRST-DONE");
+    let requests = asking.server.requests().len();
+    let mut said = String::new();
+    let again = asked(&*harness, rendering(builder("Go on."))).resume(answer.session_id.unwrap());
+    let again = again.on_event(|event| {
+        if let AgentEventKind::Text { text } = &event.kind {
+            said.push_str(text);
+        }
+    });
+    let answer = again.run(&mut asking.session).unwrap();
+    assert_eq!((answer.text.as_str(), said.as_str()), ("ALL-DONE", "ALL-DONE"));
+    assert!(asking.server.requests()[requests..].iter().any(|request| request.contains("Numbat-first")));
+    assert_eq!(answer.turns, 1);
     asking.assert_nothing_is_left();
 }
 
