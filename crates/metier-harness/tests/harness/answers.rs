@@ -143,23 +143,3 @@ fn what_an_agent_lacks_is_an_error_before_the_start() {
     assert!(matches!(error, HarnessError::Unsupported { what: "resuming a conversation", .. }), "{error}");
     assert!(ground.recorded("evaluation.started").is_empty());
 }
-
-/// 50 agents at once: all answer, and nothing is left.
-#[test]
-fn many_evaluations_at_once() {
-    let ground = Ground::new();
-    let agent = ground.answering("say working; used 1 1 0; end done");
-    let sessions: Vec<_> = (0..50)
-        .map(|number| metier_session::Session::with_id(ground.options(), format!("s{number}")).unwrap())
-        .collect();
-    std::thread::scope(|scope| {
-        for mut session in sessions {
-            let agent = &agent;
-            scope.spawn(move || {
-                let answer = evaluate(agent, prompt("Go.")).run(&mut session).unwrap();
-                assert_eq!(answer.text, "done");
-            });
-        }
-    });
-    assert!(ground.left().is_empty(), "{:?}", ground.left());
-}

@@ -1,4 +1,4 @@
-//! Agents that are not there, do not start, crash, print garbage or too much: each is an error of its own, and leaves nothing.
+//! E51: agents that are not there, do not start, crash, print garbage or too much: each is an error of its own, and leaves nothing.
 
 use std::fs;
 use std::time::Duration;
@@ -99,6 +99,22 @@ fn peak_memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() << 10
+}
+
+/// An agent can stop and kill what supervises it, as a process of the same user. It does not outlive that.
+#[test]
+fn an_agent_whose_supervisor_is_stopped_or_killed_is_ended() {
+    for (signal, code) in [("STOP", "harness-hung"), ("KILL", "harness-crashed")] {
+        let ground = Ground::new();
+        let pids = ground.path("pid").display().to_string();
+        let script = format!("ready; read -r prompt; echo $$ >{pids}; kill -{signal} $PPID; exec sleep 1000");
+        let agent = ground.agent(&script);
+        let builder = evaluate(&agent, prompt("Go.")).silence(Duration::from_secs(1));
+        let error = builder.run(&mut ground.session()).unwrap_err();
+        assert_eq!(error.code(), code, "{error}");
+        assert!(!is_alive(&fs::read_to_string(ground.path("pid")).unwrap()), "{signal}");
+        assert!(ground.left().is_empty(), "{:?}", ground.left());
+    }
 }
 
 /// Both sides send more than any pipe or queue holds before they read.

@@ -98,6 +98,9 @@ fn become_program(order: &Order) -> Result<Infallible, Failure> {
     let directory = order.directory.path();
     std::env::set_current_dir(directory)
         .map_err(|error| Failure::at(Step::Path, "entering the working directory", directory, error))?;
+    // Without a supervisor, nobody would end it. It comes last, because changing credentials resets it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| Failure::new(Step::Program, "binding the program to its supervisor", error))?;
     Err(Failure::new(Step::Program, "running the program", command.exec()))
 }
 

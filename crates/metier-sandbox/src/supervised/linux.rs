@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Child;
 
 use rustix::fs::MemfdFlags;
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::wire::{END, Order, SIGNAL, Said};
 use super::{Program, ProgramEnd};
@@ -92,7 +93,10 @@ impl SupervisedProgram {
 
     /// Sends signals to the program, from any thread.
     pub fn signals(&self) -> io::Result<Signals> {
-        Ok(Signals(self.control.try_clone()?))
+        let supervisor = Pid::from_raw(self.id().cast_signed());
+        // Where the kernel has none, a stopped supervisor stays stopped.
+        let supervisor = supervisor.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        Ok(Signals { control: self.control.try_clone()?, supervisor })
     }
 
     /// Waits until the program and everything it has started have ended.
@@ -112,7 +116,7 @@ impl SupervisedProgram {
         if self.is_over {
             return;
         }
-        let _ = control::send(&self.control, &[END], &[]);
+        let _ = self.signals().and_then(|signals| signals.tell(&[END]));
         let _ = self.wait();
     }
 }
@@ -125,12 +129,26 @@ impl Drop for SupervisedProgram {
 
 /// Sends signals to a supervised program.
 #[derive(Debug)]
-pub struct Signals(OwnedFd);
+pub struct Signals {
+    control: OwnedFd,
+    /// The process of the supervisor.
+    supervisor: Option<OwnedFd>,
+}
 
 impl Signals {
     /// Sends a signal by its number. Does nothing if the program has ended.
     pub fn send(&self, signal: u8) -> io::Result<()> {
-        control::send(&self.0, &[SIGNAL, signal], &[])
+        self.tell(&[SIGNAL, signal])
+    }
+
+    /// Tells the supervisor something, also if a process of the program has stopped it.
+    fn tell(&self, message: &[u8]) -> io::Result<()> {
+        control::send(&self.control, message, &[])?;
+        if let Some(supervisor) = &self.supervisor {
+            // An error means that it has ended.
+            let _ = pidfd_send_signal(supervisor, Signal::CONT);
+        }
+        Ok(())
     }
 }
 
