@@ -29,8 +29,6 @@ use crate::setup::{AgentPlace, AgentSetup};
 /// cannot be decided here. With the sandbox of [`AgentSetup`] on, commands run in Codex's own sandbox: the working
 /// directory is writable, and there is no network. If that sandbox stops a permitted command, Codex runs the command
 /// again without it.
-///
-/// To resume conversations, give it a `CODEX_HOME` that is kept, in `home.isolation.env` of the setup.
 #[derive(Debug, Clone)]
 pub struct Codex {
     launch: Launch,

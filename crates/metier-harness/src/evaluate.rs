@@ -116,7 +116,8 @@ impl<'a, Output> EvaluationBuilder<'a, Output> {
     }
 
     /// Continues a conversation of the agent, by the [`session_id`](Evaluation::session_id) of an earlier
-    /// evaluation. The agent must still have it: in the same home, for agents that keep conversations there.
+    /// evaluation, in the same working directory. The agent must still have it: set `home.conversations` of the
+    /// [`AgentSetup`](crate::AgentSetup) in both evaluations.
     #[must_use]
     pub fn resume(mut self, conversation: impl Into<String>) -> Self {
         self.options.resumed = Some(conversation.into());

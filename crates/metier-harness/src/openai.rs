@@ -194,3 +194,19 @@ impl PromptTools for OpenAi {
 }
 
 impl Interrupts for OpenAi {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_wait_is_twice_the_one_before_up_to_the_longest() {
+        let second = Duration::from_secs;
+        let retries = Retries { count: 5, base: second(1), longest: second(6) };
+        let waits: Vec<Option<u64>> =
+            (1..=6).map(|attempts| retries.wait(attempts, None).map(|wait| wait.as_secs())).collect();
+        assert_eq!(waits, [Some(1), Some(2), Some(4), Some(6), Some(6), None]);
+        // What the server asks for counts, unless it is too long.
+        assert_eq!([3, 7].map(|asked| retries.wait(1, Some(second(asked)))), [Some(second(3)), None]);
+    }
+}

@@ -47,6 +47,8 @@ pub(crate) struct Facts {
     pub(crate) description_units: Option<usize>,
     /// Whether it can be told to leave its working directory's skills alone.
     pub(crate) can_ignore_workspace: bool,
+    /// The directory in its home with conversations that it can resume, if nothing else has to be kept for that.
+    pub(crate) conversations: Option<&'static str>,
 }
 
 impl Agent {
@@ -69,6 +71,7 @@ impl Agent {
                 covered_in_system: &["/etc/claude-code/.claude", "/etc/claude-code/CLAUDE.md"],
                 description_units: None,
                 can_ignore_workspace: true,
+                conversations: Some(".claude/projects"),
             },
             Self::Codex => &Facts {
                 name: "codex",
@@ -83,6 +86,7 @@ impl Agent {
                 covered_in_system: &[],
                 description_units: None,
                 can_ignore_workspace: true,
+                conversations: Some(".codex/sessions"),
             },
             Self::OpenCode => &Facts {
                 name: "opencode",
@@ -97,6 +101,7 @@ impl Agent {
                 covered_in_system: &[],
                 description_units: None,
                 can_ignore_workspace: true,
+                conversations: None,
             },
             Self::Gemini => &Facts {
                 name: "gemini",
@@ -111,6 +116,7 @@ impl Agent {
                 covered_in_system: &[],
                 description_units: None,
                 can_ignore_workspace: false,
+                conversations: None,
             },
             Self::Goose => &Facts {
                 name: "goose",
@@ -125,6 +131,7 @@ impl Agent {
                 covered_in_system: &[],
                 description_units: None,
                 can_ignore_workspace: false,
+                conversations: None,
             },
             Self::Copilot => &Facts {
                 name: "copilot",
@@ -139,6 +146,7 @@ impl Agent {
                 covered_in_system: &[],
                 description_units: Some(1024),
                 can_ignore_workspace: false,
+                conversations: None,
             },
         }
     }

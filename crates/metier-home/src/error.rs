@@ -163,6 +163,12 @@ pub enum HomeError {
         /// Where it would be, in the directory.
         mount: String,
     },
+    /// Conversations of this agent cannot be kept apart from its home.
+    #[error("conversations of {agent} cannot be kept")]
+    Conversations {
+        /// The agent.
+        agent: &'static str,
+    },
     /// The skill is valid, but the agent would ignore it.
     #[error(
         "{agent} ignores the skill `{name}`: its description has {units} UTF-16 code units, and {agent} reads at most {limit}; shorten \
@@ -230,6 +236,7 @@ impl Coded for HomeError {
             Self::Auth { .. } => "home-auth",
             Self::Workspace { .. } => "home-workspace",
             Self::NoWorkspace { .. } => "home-no-workspace",
+            Self::Conversations { .. } => "home-conversations",
             Self::DescriptionUnits { .. } => "home-description-units",
             Self::UnknownDirectory { .. } => "home-unknown-directory",
             Self::Untrusted { .. } => "home-untrusted",
@@ -242,6 +249,7 @@ impl Coded for HomeError {
             Self::NoWorkspace { .. } => {
                 "run the agent in a fresh workspace, or remove what the section mounts"
             }
+            Self::Conversations { .. } => "leave out the directory for conversations",
             Self::NotFound { .. } => "name a directory with a SKILL.md, or the SKILL.md itself",
             Self::Name { .. } => "mount it under another name",
             Self::Renamed { .. } => "mount it under its own name, or change `name` in its frontmatter",

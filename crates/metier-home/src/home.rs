@@ -58,6 +58,8 @@ pub struct HomeOptions {
     /// Whether the agent is configured to ask for permission before it uses its tools, as far as it can be: for programs that
     /// answer such requests.
     pub asks_permission: bool,
+    /// Where conversations are kept, so that the agent can resume them in a later home. Without it they are removed with the home.
+    pub conversations: Option<PathBuf>,
 }
 
 impl HomeOptions {
@@ -72,6 +74,7 @@ impl HomeOptions {
             is_hermetic: false,
             hidden,
             working_directory: None,
+            conversations: None,
             asks_permission: false,
         }
     }
@@ -98,6 +101,9 @@ impl Home {
         home.write(Path::new(OWNER), format!("{}\n", Owner::own()).as_bytes())?;
         let plan = agents::plan(agent, host, options, &home.path)?;
         home.furnish(&plan)?;
+        if let Some(kept) = &options.conversations {
+            home.keep_conversations(kept)?;
+        }
         home.warnings.extend(plan.warnings);
         home.env = env::compute(host, &options.isolation, &home.path, plan.own, plan.authentication);
         Ok(home)
@@ -111,6 +117,20 @@ impl Home {
             self.write(path, bytes)?;
         }
         plan.copies.iter().try_for_each(|copy| self.copy(copy))
+    }
+
+    /// The agent writes its conversations through a link into a directory of its own, because other agents have other files.
+    fn keep_conversations(&self, kept: &Path) -> Result<(), HomeError> {
+        let Some(place) = self.agent.facts().conversations else {
+            return Err(HomeError::Conversations { agent: self.agent.title() });
+        };
+        let kept = kept.join(self.agent.name());
+        let make =
+            || DirBuilder::new().recursive(true).mode(0o700).create(&kept).and_then(|()| kept.canonicalize());
+        let kept = make().map_err(HomeError::io("make", &kept))?;
+        let link = self.path.join(place);
+        self.make(Path::new(place).parent().unwrap_or(Path::new("")))?;
+        std::os::unix::fs::symlink(kept, &link).map_err(HomeError::io("make", &link))
     }
 
     fn copy(&mut self, copy: &HostCopy) -> Result<(), HomeError> {

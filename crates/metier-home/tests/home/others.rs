@@ -32,6 +32,27 @@ fn c01_to_c05_codex_has_a_home_of_its_own_inside() {
 }
 
 #[test]
+fn conversations_outlive_a_home() {
+    let ground = Ground::new();
+    let mut options = ground.options();
+    options.conversations = Some(ground.path("kept"));
+    for (agent, place, kept) in [
+        (Agent::ClaudeCode, ".claude/projects", "kept/claude"),
+        (Agent::Codex, ".codex/sessions", "kept/codex"),
+    ] {
+        let host = ground.host(&[("ANTHROPIC_API_KEY", "k")]);
+        for number in [1, 2] {
+            let home = Home::new(agent, &host, &options).unwrap();
+            fs::write(home.path().join(place).join(format!("{number}.jsonl")), "x").unwrap();
+        }
+        assert_eq!(ground.listing(kept), ["1.jsonl", "2.jsonl"]);
+        assert_eq!(ground.mode(kept), 0o700);
+    }
+    let error = Home::new(Agent::Goose, &ground.host(&[]), &options).unwrap_err();
+    assert_eq!((error.code(), ground.homes()), ("home-conversations", 0));
+}
+
+#[test]
 fn codex_is_told_of_each_skill_that_is_to_stay_out() {
     let ground = Ground::new();
     ground.skill("work/.agents/skills/foreign");
