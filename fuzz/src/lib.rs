@@ -3,11 +3,9 @@
 //! The runner in this crate calls them with generated inputs on the stable toolchain. `libfuzzer/` calls the
 //! same functions with coverage feedback.
 
-use metier_harness::{
-    AcpOptions, AcpProtocol, AgentLine, AgentMessage, Answered, ClaudeProtocol, CodexOptions, CodexProtocol,
-    LineSplitter, Outbox, PermissionAnswer, Protocol, ToolAnswered,
-};
-use metier_home::Agent;
+mod codecs;
+
+pub use codecs::{check_acp, check_claude, check_codex, check_openai};
 use metier_journal::verify_export;
 use metier_policy::{Allowlist, Anchors, Denylist, Guard, GuardMode, GuardedSkill, ToolCall, Verdict};
 use metier_scan::{RiskLevel, ScanVerdict, Subject, SubjectEntry, scan};
@@ -230,84 +228,4 @@ pub fn check_scan(bytes: &[u8]) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// The longest line in [`check_agent`]; longer ones are cut.
-const LINE: usize = 4 << 10;
-
-/// Reads the bytes as the output of each agent program, answers every request, and checks the properties: the same messages
-/// however the bytes arrive, and one line of JSON for each answer.
-pub fn check_agent(bytes: &[u8]) -> Result<(), String> {
-    check_protocol(bytes, || ClaudeProtocol::new(vec![serde_json::json!({ "name": "echo" })]))?;
-    check_protocol(bytes, || CodexProtocol::new(CodexOptions::new("/work", "/home")))?;
-    let acp = |agent| {
-        let mut options = AcpOptions::new(agent, "/work");
-        options.tools = vec!["echo".to_owned()];
-        AcpProtocol::new(options)
-    };
-    let mut agents =
-        [Agent::OpenCode, Agent::Gemini, Agent::Goose, Agent::Copilot].into_iter().filter_map(acp);
-    agents.try_for_each(|protocol| check_protocol(bytes, || protocol.clone()))
-}
-
-fn check_protocol<P: Protocol>(bytes: &[u8], begin: impl Fn() -> P) -> Result<(), String> {
-    let whole = conversation(begin(), &[bytes])?;
-    let (first, second) = bytes.split_at(bytes.len() / 3);
-    if conversation(begin(), &[first, second])? == whole {
-        Ok(())
-    } else {
-        Err("the messages depend on how the bytes arrive".to_owned())
-    }
-}
-
-fn conversation(mut protocol: impl Protocol, parts: &[&[u8]]) -> Result<Vec<AgentMessage>, String> {
-    let mut lines = LineSplitter::with_limit(LINE);
-    let mut found: Vec<AgentLine> = parts.iter().flat_map(|part| lines.feed(part)).collect();
-    found.extend(lines.finish());
-    let mut out = Outbox::default();
-    protocol.begin(&mut out);
-    let mut all = Vec::new();
-    for line in &found {
-        if let AgentLine::Whole(text) = line
-            && text.len() > LINE
-            && !text.contains('\u{fffd}')
-        {
-            return Err("a line is longer than the limit".to_owned());
-        }
-        let messages = protocol.receive(line, &mut out);
-        if messages.is_empty() && out.take().is_empty() {
-            return Err(format!("a line was lost: {line:?}"));
-        }
-        for message in &messages {
-            out.take();
-            let answers = match message {
-                AgentMessage::Permission(request) => {
-                    let answer = PermissionAnswer::Allow;
-                    protocol.answer(&Answered::Permission { id: &request.id, answer: &answer }, &mut out);
-                    1
-                }
-                AgentMessage::ToolCall(call) => {
-                    let result = ToolAnswered { text: "done".to_owned(), is_error: false };
-                    protocol.answer(&Answered::Tool { id: &call.id, result: &result }, &mut out);
-                    1
-                }
-                _ => 0,
-            };
-            check_answers(&out.take(), answers)?;
-        }
-        all.extend(messages);
-    }
-    Ok(all)
-}
-
-fn check_answers(lines: &[Vec<u8>], wanted: usize) -> Result<(), String> {
-    let is_one_line = |line: &Vec<u8>| {
-        line.iter().position(|byte| *byte == b'\n') == Some(line.len() - 1)
-            && serde_json::from_slice::<Value>(line).is_ok_and(|frame| frame.is_object())
-    };
-    if lines.len() == wanted && lines.iter().all(is_one_line) {
-        Ok(())
-    } else {
-        Err(format!("{wanted} answers were due, and {} lines were written", lines.len()))
-    }
 }

@@ -1,5 +1,5 @@
-//! Generates inputs and checks the properties for each target: `metier-fuzz [COUNT [SEED]]`, with COUNT inputs
-//! per target.
+//! Generates inputs and checks the properties for each target: `metier-fuzz [COUNT [SEED [TARGET…]]]`, with COUNT
+//! inputs per target, for all targets if none is named.
 //!
 //! Inputs are random bytes, texts made of typical pieces, and mutations of both and of the test vectors. The
 //! same seed gives the same inputs on any machine. An input that panics or violates a property is written to
@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, reason = "the report is the result")]
 #![expect(clippy::disallowed_methods, reason = "the slowest input is part of the report")]
 
+mod frames;
 mod targets;
 
 use std::panic::catch_unwind;
@@ -18,20 +19,26 @@ use metier_bench::Random;
 use targets::{TARGETS, Target};
 
 fn main() -> ExitCode {
-    let args: Result<Vec<u64>, _> = std::env::args().skip(1).map(|arg| arg.parse()).collect();
-    let (count, seed) = match args.as_deref() {
-        Ok([]) => (200_000, 1),
-        Ok([count]) => (*count, 1),
-        Ok([count, seed]) => (*count, *seed),
-        _ => {
-            println!("usage: metier-fuzz [COUNT [SEED]]");
-            return ExitCode::from(2);
-        }
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some((count, seed, targets)) = chosen(&arguments) else {
+        println!("usage: metier-fuzz [COUNT [SEED [TARGET…]]]");
+        return ExitCode::from(2);
     };
     // Violations are reported below, together with the input.
     std::panic::set_hook(Box::new(|_| {}));
-    let all_hold = TARGETS.iter().all(|target| holds(target, count, seed));
+    let all_hold = targets.iter().all(|target| holds(target, count, seed));
     if all_hold { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// How many inputs, from which seed, for which targets.
+fn chosen(arguments: &[String]) -> Option<(u64, u64, Vec<&'static Target>)> {
+    let number = |index: usize, default| arguments.get(index).map_or(Some(default), |text| text.parse().ok());
+    let named = |name: &String| TARGETS.iter().find(|target| target.name == name);
+    let targets = match arguments.get(2..) {
+        None | Some([]) => TARGETS.iter().collect(),
+        Some(names) => names.iter().map(named).collect::<Option<_>>()?,
+    };
+    Some((number(0, 200_000)?, number(1, 1)?, targets))
 }
 
 /// Runs a target and prints the result.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use metier_fuzz::{
-    check_agent, check_archive, check_export, check_manifest, check_policy, check_read, check_scan,
-    check_source,
+    check_acp, check_archive, check_claude, check_codex, check_export, check_manifest, check_openai,
+    check_policy, check_read, check_scan, check_source,
 };
 use metier_journal::{
     ArchiveRequest, Clock, Durability, Journal, JournalAddress, JournalOptions, JournalReader, PendingRecord,
@@ -14,6 +14,8 @@ use metier_journal::{
 };
 use metier_store::{ArchiveFormat, pack};
 use serde_json::Value;
+
+use crate::frames;
 
 /// A parser of untrusted input.
 pub(crate) struct Target {
@@ -80,12 +82,36 @@ pub(crate) const TARGETS: &[Target] = &[
         corpus: skills,
     },
     Target {
-        name: "agent",
-        check: check_agent,
-        pieces: FRAMES,
+        name: "claude",
+        check: check_claude,
+        pieces: frames::CLAUDE,
         begin: "{\"type\":\"",
         end: "}\n",
-        corpus: conversations,
+        corpus: frames::claude,
+    },
+    Target {
+        name: "codex",
+        check: check_codex,
+        pieces: frames::CODEX,
+        begin: frames::CODEX_BEGIN,
+        end: "}\n",
+        corpus: frames::codex,
+    },
+    Target {
+        name: "acp",
+        check: check_acp,
+        pieces: frames::ACP,
+        begin: frames::ACP_BEGIN,
+        end: "}}\n",
+        corpus: frames::acp,
+    },
+    Target {
+        name: "openai",
+        check: check_openai,
+        pieces: frames::OPENAI,
+        begin: "data: {\"",
+        end: "}\n\n",
+        corpus: frames::openai,
     },
     Target { name: "source", check: check_source, pieces: SOURCES, begin: "", end: "", corpus: sources },
 ];
@@ -170,74 +196,6 @@ const SOURCES: &[&str] = &[
     "dev.azure.com",
     "&version=GBmain",
     "path=/x",
-];
-
-/// What agents really sent: each line alone, and some after one another.
-fn conversations() -> Vec<Vec<u8>> {
-    let recorded = concat!(
-        include_str!("../../crates/metier-harness/tests/frames/claude-session.jsonl"),
-        include_str!("../../crates/metier-harness/tests/frames/codex-tools.jsonl"),
-        include_str!("../../crates/metier-harness/tests/frames/codex-session.jsonl"),
-        include_str!("../../crates/metier-harness/tests/frames/opencode-asked.jsonl"),
-        include_str!("../../crates/metier-harness/tests/frames/gemini-asked.jsonl"),
-        include_str!("../../crates/metier-harness/tests/frames/goose-asked.jsonl"),
-        include_str!("../../crates/metier-harness/tests/frames/copilot-session.jsonl"),
-    );
-    let frame = |line: &str| Some(serde_json::from_str::<Value>(line).ok()?.get("msg")?.to_string());
-    let frames: Vec<String> = recorded.lines().filter_map(frame).collect();
-    let together = frames.chunks(5).map(|some| some.join("\n"));
-    frames.iter().cloned().chain(together).map(String::into_bytes).collect()
-}
-
-const FRAMES: &[&str] = &[
-    "control_request\"",
-    "control_response\"",
-    "control_cancel_request\"",
-    "assistant\"",
-    "user\"",
-    "result\"",
-    "stream_event\"",
-    "system\"",
-    ",\"request_id\":\"r1\"",
-    "{\"id\":1,\"result\":{}}\n{\"id\":2,\"result\":{\"thread\":{\"id\":\"t1\"}}}\n",
-    "{\"id\":3,\"method\":\"item/commandExecution/requestApproval\",\"params\":{\"command\":\"",
-    "{\"id\":4,\"method\":\"item/tool/call\",\"params\":{\"tool\":\"metier_echo\"",
-    "{\"method\":\"turn/completed\",\"params\":{\"threadId\":\"t1\"",
-    ",\"error\":{\"code\":-32001}",
-    "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":1}}\n{\"id\":2,\"result\":{\"sessionId\":\"s\"}}\n",
-    "{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"session/request_permission\",\"params\":{\"toolCall\":{\"toolCallId\":\"",
-    "{\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\",\"update\":{\"sessionUpdate\":\"",
-    "tool_call\",\"status\":\"completed\"",
-    ",\"usage\":{\"inputTokens\":18446744073709551615}",
-    ",\"rawInput\":{",
-    ",\"request\":{",
-    ",\"response\":{",
-    "\"subtype\":\"can_use_tool\"",
-    "\"subtype\":\"mcp_message\",\"server_name\":\"metier\",\"message\":{",
-    "\"method\":\"tools/call\"",
-    "\"method\":\"initialize\"",
-    ",\"params\":{\"name\":\"echo\"",
-    ",\"input\":{}",
-    ",\"tool_name\":\"Bash\"",
-    ",\"message\":{\"id\":\"m1\",\"content\":[",
-    "{\"type\":\"text\",\"text\":\"a\"}",
-    "{\"type\":\"tool_use\",\"id\":\"t1\",\"name\":\"Skill\"",
-    "{\"type\":\"tool_result\",\"tool_use_id\":\"t1\",\"content\":",
-    ",\"usage\":{\"input_tokens\":18446744073709551615}",
-    ",\"modelUsage\":{\"a\":{\"costUSD\":-1e999}}",
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
-    "\"",
-    "\\",
-    "\n",
-    "\r\n",
-    "null",
-    "1e5",
-    "\u{fffd}",
 ];
 
 /// Archives with a few files, in each format.

@@ -18,10 +18,21 @@ fn every_target_holds_for_some_inputs() {
     let report = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{report}");
     let lines: Vec<_> = report.lines().collect();
-    assert!(lines.len() >= 6 && lines.iter().all(|line| line.contains("inputs, no panic")), "{report}");
+    assert!(lines.len() >= 11 && lines.iter().all(|line| line.contains("inputs, no panic")), "{report}");
 }
 
 #[test]
-fn what_is_no_count_is_refused() {
-    assert_eq!(run(&["many"]).status.code(), Some(2));
+fn targets_can_be_named() {
+    let output = run(&["100", "2", "claude", "openai"]);
+    let report = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{report}");
+    let names: Vec<_> = report.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
+    assert_eq!(names, ["claude", "openai"]);
+}
+
+#[test]
+fn what_is_no_count_or_target_is_refused() {
+    for arguments in [&["many"][..], &["1", "1", "no-such-target"]] {
+        assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
+    }
 }
