@@ -14,20 +14,30 @@
 
 #[path = "real_agents/asked.rs"]
 mod asked;
+#[path = "real_agents/asking.rs"]
+mod asking;
 #[path = "real_agents/cases.rs"]
 mod cases;
 #[path = "shared/clock.rs"]
 mod clock;
 #[path = "real_agents/command.rs"]
 mod command;
+#[path = "real_agents/continued.rs"]
+mod continued;
 #[path = "real_agents/drift.rs"]
 mod drift;
 #[path = "real_agents/driver.rs"]
 mod driver;
+#[path = "real_agents/ended.rs"]
+mod ended;
+#[path = "real_agents/frames.rs"]
+mod frames;
 #[path = "real_agents/hostile.rs"]
 mod hostile;
 #[path = "real_agents/outcome.rs"]
 mod outcome;
+#[path = "real_agents/proxied.rs"]
+mod proxied;
 #[path = "real_agents/rig.rs"]
 mod rig;
 #[path = "real_agents/served.rs"]
@@ -50,7 +60,7 @@ macro_rules! agent {
     };
 }
 
-/// The cases of `asked.rs`, for an agent that prompts run on.
+/// The cases of `asked.rs` and those that it names, for an agent that prompts run on.
 macro_rules! harness {
     ($name:ident, $agent:ident, [$($case:ident),*]) => {
         mod $name {
@@ -77,7 +87,15 @@ harness!(
         asked_permission,
         asked_section,
         asked_limits,
-        asked_budget
+        asked_budget,
+        asked_codeword,
+        asked_start,
+        asked_resume,
+        ended_by_kill,
+        ended_by_silence,
+        goes_on_after_a_flood,
+        is_no_agent,
+        frames_are_known
     ]
 );
 harness!(
@@ -91,7 +109,15 @@ harness!(
         asked_permission,
         asked_section,
         asked_limits,
-        asked_budget
+        asked_budget,
+        asked_codeword,
+        asked_start,
+        asked_resume,
+        ended_by_kill,
+        ended_by_silence,
+        goes_on_after_a_flood,
+        is_no_agent,
+        frames_are_known
     ]
 );
 harness!(

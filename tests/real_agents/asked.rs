@@ -1,128 +1,28 @@
 //! Prompts that run on a real agent through `metier-harness`: text, typed answers, tools, skills, permissions, sections, limits.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use metier_catalog::{CatalogOptions, Scanner};
-use metier_fake_model::{Server, Step};
-use metier_harness::{
-    Acp, AgentEvent, AgentEventKind, AgentSetup, ClaudeCode, Codex, EvaluationBuilder, Harness, HarnessError,
-    Permissions, StopReason, evaluate,
-};
+use metier_fake_model::Step;
+use metier_harness::{AgentEvent, AgentEventKind, HarnessError, Permissions, StopReason, evaluate};
 use metier_home::Agent;
-use metier_journal::{Journal, JournalAddress, JournalOptions, JournalReader, RecordQuery};
-use metier_policy::Anchors;
 use metier_prompt::{
-    InlineSkill, Prompt, PromptBuilder, Rendering, Section, SkillMount, SkillsSection, Tool, ToolAnswer,
-    ToolContext, ToolResult,
+    InlineSkill, Prompt, Section, SkillMount, SkillsSection, Tool, ToolAnswer, ToolContext, ToolResult,
 };
-use metier_sandbox::{Cancel, Local};
-use metier_session::{Budget, Recording, Session, SessionOptions, replay};
+use metier_sandbox::Cancel;
+use metier_session::Budget;
 use metier_skill::Coded as _;
-use metier_store::Store;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::asking::{Asking, asked, builder, rendering};
 use crate::cases::{BODY, codeword};
-use crate::clock::TestClock;
-use crate::command::metier;
+pub(crate) use crate::continued::{asked_codeword, asked_resume, asked_start};
 use crate::driver::{self, Act};
+pub(crate) use crate::ended::{ended_by_kill, ended_by_silence, goes_on_after_a_flood, is_no_agent};
+pub(crate) use crate::frames::frames_are_known;
 use crate::rig::Rig;
-
-/// A session, and a model that an agent asks.
-struct Asking<'a> {
-    rig: &'a Rig,
-    server: Server,
-    harness: Box<dyn Harness>,
-    session: Session,
-}
-
-impl<'a> Asking<'a> {
-    /// Nothing where metier, which starts the agent, is not built.
-    fn new(rig: &'a Rig, steps: Vec<Step>) -> Option<Self> {
-        Self::within(rig, steps, None)
-    }
-
-    fn within(rig: &'a Rig, steps: Vec<Step>, budget: Option<Budget>) -> Option<Self> {
-        let metier = metier(rig)?;
-        let server = Server::start(steps).unwrap();
-        let harness = harness(rig, &server.url(), &metier, None);
-        let clock = TestClock::new(0);
-        let journal = Journal::open(&address(rig), JournalOptions::new(Arc::clone(&clock) as _)).unwrap();
-        let catalog = Scanner::new(CatalogOptions::new(Vec::new())).scan(SystemTime::UNIX_EPOCH);
-        let anchors = Anchors::new(rig.work(), rig.path("host"));
-        let mut options = SessionOptions::new(catalog, anchors, Recording::Journal(Arc::new(journal)), clock);
-        options.store = Some(Store::new(rig.path("store")));
-        options.budget = budget;
-        let session = Session::with_id(options, "s1").unwrap();
-        Some(Self { rig, server, harness, session })
-    }
-
-    fn recorded(&self, kind: &str) -> Vec<Value> {
-        let records =
-            JournalReader::open(&address(self.rig)).unwrap().query(&RecordQuery::default()).unwrap();
-        records.into_iter().map(|record| record.event).filter(|event| event["kind"] == kind).collect()
-    }
-
-    /// Whether the model was told a word.
-    fn saw(&self, word: &str) -> bool {
-        self.server.requests().iter().any(|request| request.contains(word))
-    }
-
-    fn assert_nothing_is_left(&self) {
-        let homes = self.rig.path("homes");
-        let left: Vec<_> = std::fs::read_dir(homes).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert!(left.is_empty(), "{left:?}");
-    }
-}
-
-fn address(rig: &Rig) -> JournalAddress {
-    JournalAddress::file(rig.path("journal.db"))
-}
-
-/// The agent, pointed at the fake model. Its data is kept where this variable says.
-fn harness(rig: &Rig, url: &str, metier: &Path, kept: Option<&str>) -> Box<dyn Harness> {
-    let mut setup =
-        AgentSetup::new(rig.agent, driver::host(rig, url), rig.path("homes"), Local::with_launcher(metier));
-    let program = driver::program(rig.agent, &rig.agents);
-    if program.extension().is_some_and(|ending| ending == "js") {
-        setup.program = "node".into();
-        setup.leading = vec![program.into()];
-    } else {
-        setup.program = program;
-    }
-    setup.home.isolation.sandbox.is_enabled = false;
-    setup.home.isolation.env = driver::wishes(rig, url);
-    let kept = kept.map(|name| (name.to_owned(), rig.path("kept").display().to_string()));
-    setup.home.isolation.env.extend(kept);
-    setup.working = Some(rig.work());
-    match rig.agent {
-        Agent::ClaudeCode => Box::new(ClaudeCode::new(setup)),
-        Agent::Codex => {
-            let provider = driver::codex_provider(url).into_iter();
-            Box::new(
-                provider.fold(Codex::new(setup), |codex, text| codex.argument(format!("--config={text}"))),
-            )
-        }
-        Agent::Gemini => Box::new(Acp::new(setup).unwrap().argument("--model=gemini-2.5-flash")),
-        _ => Box::new(Acp::new(setup).unwrap()),
-    }
-}
-
-fn builder(text: &str) -> PromptBuilder {
-    Prompt::builder("tests", "asked").section(Section::new("task", "Task").body(text))
-}
-
-fn rendering(prompt: PromptBuilder) -> Rendering {
-    prompt.build().unwrap().rendering()
-}
-
-fn asked(harness: &dyn Harness, rendering: Rendering) -> EvaluationBuilder<'_> {
-    // An agent that hangs must not hang the tests.
-    evaluate(harness, rendering).deadline(Duration::from_secs(100))
-}
 
 /// Text, with what was used, and a record of it.
 pub(crate) fn asked_text(rig: &Rig) {
@@ -221,8 +121,7 @@ pub(crate) fn asked_skill(rig: &Rig) {
         (Some("codeword-skill"), Some(&*digest))
     );
     assert_eq!(asking.recorded("skills.installed")[0]["skills"]["codeword-skill"], digest);
-    let mut reader = JournalReader::open(&address(rig)).unwrap();
-    let report = replay(&mut reader, &Store::new(rig.path("store")), &RecordQuery::default()).unwrap();
+    let report = asking.replay();
     assert_eq!((report.activations, report.divergence), (1, None));
     asking.assert_nothing_is_left();
 }
@@ -264,29 +163,6 @@ pub(crate) fn asked_section(rig: &Rig) {
     asking.assert_nothing_is_left();
 }
 
-/// A conversation of an earlier process goes on: the model is told what was said, and it is not shown again.
-pub(crate) fn asked_resume(rig: &Rig) {
-    let Some(mut asking) = Asking::new(rig, vec![Step::each(["FIRST-DONE", "ALL-DONE"])]) else { return };
-    let variable = if rig.agent == Agent::Copilot { "COPILOT_HOME" } else { "XDG_DATA_HOME" };
-    let metier = metier(rig).unwrap();
-    let harness = harness(rig, &asking.server.url(), &metier, Some(variable));
-    let answer = asked(&*harness, rendering(builder("Say Numbat-first."))).run(&mut asking.session).unwrap();
-    assert_eq!(answer.text, "FIRST-DONE");
-    let requests = asking.server.requests().len();
-    let mut said = String::new();
-    let again = asked(&*harness, rendering(builder("Go on."))).resume(answer.session_id.unwrap());
-    let again = again.on_event(|event| {
-        if let AgentEventKind::Text { text } = &event.kind {
-            said.push_str(text);
-        }
-    });
-    let answer = again.run(&mut asking.session).unwrap();
-    assert_eq!((answer.text.as_str(), said.as_str()), ("ALL-DONE", "ALL-DONE"));
-    assert!(asking.server.requests()[requests..].iter().any(|request| request.contains("Numbat-first")));
-    assert_eq!(answer.turns, 1);
-    asking.assert_nothing_is_left();
-}
-
 /// Cancelled while a tool runs, and at a deadline: the agent is interrupted, and nothing is left running.
 pub(crate) fn asked_limits(rig: &Rig) {
     let pids = rig.path("pid");
@@ -323,10 +199,8 @@ pub(crate) fn asked_limits(rig: &Rig) {
 /// A budget that one more request exceeds: the agent is ended, and the error has what was used.
 pub(crate) fn asked_budget(rig: &Rig) {
     let steps = vec![driver::step(rig.agent, &Act::Shell("true")), Step::text("ALL-DONE")];
-    let Some(mut asking) = Asking::within(rig, steps, Some(Budget { total: Some(20), ..Budget::default() }))
-    else {
-        return;
-    };
+    let budget = Budget { total: Some(20), ..Budget::default() };
+    let Some(mut asking) = Asking::within(rig, steps, budget) else { return };
     let builder = asked(&*asking.harness, rendering(builder("Go."))).permissions(Permissions::allow());
     let error = builder.run(&mut asking.session).unwrap_err();
     assert_eq!(error.code(), "harness-budget", "{error}");

@@ -68,12 +68,19 @@ pub(crate) fn within(agent: Agent, test: &str, case: fn(&Rig)) {
     let agents =
         agents.unwrap_or_else(|| panic!("METIER_AGENTS says where agents are; scripts/real-agents sets it"));
     assert!(driver::program(agent, &agents).exists(), "{agent} is not installed in {}", agents.display());
-    if var(INSIDE).is_some() {
-        assert_eq!(interfaces(), ["lo"], "there must be nothing but loopback");
+    alone(test, || {
         let ground = tempfile::Builder::new().prefix("metier-agent-test-").tempdir().unwrap();
         fs::create_dir_all(ground.path().join(WORK)).unwrap();
         fs::create_dir_all(ground.path().join("tmp")).unwrap();
         case(&Rig { agent, agents, ground });
+    });
+}
+
+/// Runs a test again, by itself and in a network namespace with nothing but loopback.
+pub(crate) fn alone(test: &str, case: impl FnOnce()) {
+    if var(INSIDE).is_some() {
+        assert_eq!(interfaces(), ["lo"], "there must be nothing but loopback");
+        case();
         return;
     }
     let Some(arguments) = unshare() else {

@@ -1,5 +1,7 @@
 //! A request of an agent, as tests see it.
 
+use std::time::Instant;
+
 /// Headers with credentials.
 const WITHHELD: &[&str] =
     &["authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"];
@@ -20,6 +22,8 @@ pub struct Request {
     pub results: Option<usize>,
     /// The status of the answer.
     pub status: u16,
+    /// When all of it had arrived, for benchmarks.
+    pub received: Instant,
 }
 
 impl Request {

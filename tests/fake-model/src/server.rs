@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::http::{Answer, Refusal, read_body, read_head};
 use crate::protocol;
@@ -123,6 +123,8 @@ fn answer(
 ) -> Result<(bool, Answer), Refusal> {
     let head = read_head(reader)?;
     let body = read_body(&head, reader, writer)?;
+    #[expect(clippy::disallowed_methods, reason = "benchmarks compare it with their own clock")]
+    let received = Instant::now();
     let (results, answer) = protocol::answer(&head, &body, &shared.steps, shared.has_asides);
     let request = Request {
         path: without_key(&head.path),
@@ -130,6 +132,7 @@ fn answer(
         body,
         results,
         status: answer.status(),
+        received,
         method: head.method,
     };
     let is_head = request.method == "HEAD";
