@@ -4,8 +4,11 @@
 //! same functions with coverage feedback.
 
 mod codecs;
+mod settings;
 
 pub use codecs::{check_acp, check_claude, check_codex, check_openai};
+pub use settings::check_settings;
+
 use metier_journal::verify_export;
 use metier_policy::{Allowlist, Anchors, Denylist, Guard, GuardMode, GuardedSkill, ToolCall, Verdict};
 use metier_scan::{RiskLevel, ScanVerdict, Subject, SubjectEntry, scan};

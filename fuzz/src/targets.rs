@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use metier_fuzz::{
     check_acp, check_archive, check_claude, check_codex, check_export, check_manifest, check_openai,
-    check_policy, check_read, check_scan, check_source,
+    check_policy, check_read, check_scan, check_settings, check_source,
 };
 use metier_journal::{
     ArchiveRequest, Clock, Durability, Journal, JournalAddress, JournalOptions, JournalReader, PendingRecord,
@@ -114,6 +114,14 @@ pub(crate) const TARGETS: &[Target] = &[
         corpus: frames::openai,
     },
     Target { name: "source", check: check_source, pieces: SOURCES, begin: "", end: "", corpus: sources },
+    Target {
+        name: "settings",
+        check: check_settings,
+        pieces: SETTINGS,
+        begin: "{\"hooks\":{",
+        end: "}\n",
+        corpus: settings,
+    },
 ];
 
 /// Sources of each kind.
@@ -198,6 +206,38 @@ const SOURCES: &[&str] = &[
     "path=/x",
 ];
 
+/// Settings as people write them.
+fn settings() -> Vec<Vec<u8>> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/metier-guard/tests/guard/settings");
+    let files = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
+    let forms = |text: String| {
+        let (crlf, tabs) = (text.replace('\n', "\r\n"), text.replace("  ", "\t"));
+        [format!("\u{feff}{text}"), format!("// first\n{text}"), format!("{text}\n// last"), crlf, tabs, text]
+    };
+    texts.flat_map(forms).map(String::into_bytes).collect()
+}
+
+const SETTINGS: &[&str] = &[
+    "\"PreToolUse\":[",
+    "\"hooks\":{",
+    "\"hooks\" : [",
+    "{\"command\":\"x\"}",
+    "// comment\n",
+    "/* comment */",
+    ",",
+    ",\n",
+    "]",
+    "}",
+    "{",
+    "[",
+    ":",
+    "\"\\\"",
+    "\r\n\t",
+    "\u{feff}",
+    "1e999",
+    "null",
+];
 /// Archives with a few files, in each format.
 fn archives() -> Vec<Vec<u8>> {
     let packed = |count: usize| -> Option<Vec<Vec<u8>>> {

@@ -12,6 +12,7 @@ mod digest;
 mod doctor;
 mod exec;
 mod gc;
+mod guard;
 mod install;
 mod link;
 mod list;
@@ -76,6 +77,7 @@ pub(crate) enum Command {
     Approvals(approvals::Args),
     Policy(policy::Args),
     Sandbox(sandbox::Args),
+    Guard(guard::Args),
     Audit(audit::Args),
     Config(config::Args),
     Doctor(doctor::Args),
@@ -133,6 +135,7 @@ pub(crate) fn run(command: Option<Command>, output: &mut Output) -> anyhow::Resu
         Command::Approvals(args) => approvals::run(&args, output),
         Command::Policy(args) => policy::run(&args, output),
         Command::Sandbox(args) => sandbox::run(&args, output),
+        Command::Guard(args) => guard::run(&args, output),
         Command::Audit(args) => audit::run(&args, output),
         Command::Config(args) => config::run(&args, output),
         Command::Doctor(args) => doctor::run(&args, output),

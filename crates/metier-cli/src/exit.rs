@@ -4,11 +4,11 @@ use std::process::ExitCode;
 
 use metier_harness::HarnessError;
 use metier_home::HomeError;
-use metier_host::HostError;
+use metier_host::{GuardInstallError, HostError};
 use metier_journal::JournalError;
 use metier_sandbox::SandboxError;
 use metier_session::{PathProblem, SessionError};
-use metier_skill::SkillError;
+use metier_skill::{Coded as _, SkillError};
 use metier_store::{ArchiveError, SignatureError, StoreError, TrustError};
 
 use crate::files::is_missing;
@@ -137,6 +137,7 @@ fn of_host(error: &HostError, output: &mut Output) -> Exit {
         | HostError::NoAgent { .. }
         | HostError::NoHarness { .. } => Exit::NotFound,
         HostError::SkillOff { .. } => Exit::Denied,
+        HostError::Guard(error) => of_guard(error, output),
         HostError::Io { action: "read", source, .. } if is_missing(source) => Exit::NotFound,
         HostError::Skill(error) => of_skill(error),
         HostError::Journal(error)
@@ -148,6 +149,17 @@ fn of_host(error: &HostError, output: &mut Output) -> Exit {
         HostError::Store(error) => crate::installing::exit_of(error),
         HostError::Home(error) => of_home(error),
         _ => Exit::Environment,
+    }
+}
+
+fn of_guard(error: &GuardInstallError, output: &mut Output) -> Exit {
+    if let Some(hint) = error.hint() {
+        output.complaint(&format!("hint: {hint}"));
+    }
+    match error {
+        GuardInstallError::NoAgent { .. } => Exit::NotFound,
+        GuardInstallError::ChangedMeanwhile { .. } => Exit::Environment,
+        _ => Exit::Usage,
     }
 }
 

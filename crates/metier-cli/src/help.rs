@@ -14,7 +14,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Use skills", &["activate", "read", "exec", "run", "ask", "serve", "mount", "link"]),
     ("Install skills", &["install", "update", "remove", "verify", "lock", "gc"]),
     ("Write and publish skills", &["new", "validate", "scan", "digest", "pack", "sign", "ref"]),
-    ("Decide what skills may do", &["trust", "approve", "approvals", "policy", "sandbox"]),
+    ("Decide what skills may do", &["trust", "approve", "approvals", "policy", "sandbox", "guard"]),
     ("See what happened", &["audit"]),
     ("Help", &["completions", "man", "help"]),
 ];

@@ -17,6 +17,8 @@ mod docs;
 mod doctor;
 #[path = "cli/general.rs"]
 mod general;
+#[path = "cli/guard.rs"]
+mod guard;
 #[path = "cli/hints.rs"]
 mod hints;
 #[path = "cli/hostile.rs"]

@@ -6,6 +6,8 @@ mod agents;
 mod approvals;
 mod check;
 mod disk;
+#[cfg(feature = "guard")]
+mod guards;
 mod journal;
 mod scripts;
 
@@ -17,6 +19,8 @@ use metier_skill::{Coded, Tier};
 use serde::Serialize;
 
 pub use agents::LocalAgent;
+#[cfg(feature = "guard")]
+pub(crate) use agents::version as agent_version;
 pub use check::{Check, CheckStatus};
 pub use disk::{Removal, remove_leftovers};
 pub use journal::CheckedJournal;
@@ -174,6 +178,8 @@ fn checkup(opened: Result<&Metier, &HostError>, metier: &Metier) -> Result<Check
     checks.extend(disk::store(metier.installed().as_ref()));
     checks.push(disk::leftovers(environment));
     checks.extend(approvals::check(metier.approvals().as_ref()));
+    #[cfg(feature = "guard")]
+    checks.extend(guards::check(metier));
     let mut notes = metier.settings().notes.clone();
     // A check of its own has it.
     notes.retain(|note| ignored.is_none_or(|(_, reason)| !note.ends_with(reason.as_str())));

@@ -162,6 +162,15 @@ impl Environment {
         Some(format!("{version} {} {} {} {}", meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()))
     }
 
+    /// The program of this process, for settings of other programs: as it is found in `PATH` if it is, because a later version
+    /// is found there as well.
+    pub fn own_program(&self) -> Option<PathBuf> {
+        let program = env::current_exe().ok()?;
+        let real = program.canonicalize().ok();
+        let found = self.program(Path::new(program.file_name()?)).map(|found| self.absolute(&found));
+        Some(found.filter(|found| found.canonicalize().ok() == real).unwrap_or(program))
+    }
+
     /// The arguments of the command line, without the program.
     pub fn arguments() -> Vec<String> {
         env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()

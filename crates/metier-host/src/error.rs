@@ -299,6 +299,10 @@ pub enum HostError {
         /// Its program.
         program: String,
     },
+    /// The guard cannot be installed, removed or looked at.
+    #[cfg(feature = "guard")]
+    #[error(transparent)]
+    Guard(#[from] crate::guarding::GuardInstallError),
     /// Network and sandbox were set for an agent whose commands do not run in a sandbox of its own.
     #[cfg(feature = "harness")]
     #[error("{title} has no sandbox that metier can configure; supported: Claude Code")]
@@ -401,6 +405,8 @@ impl Coded for HostError {
             Self::LinkInside { .. } => "link-inside-metier",
             #[cfg(feature = "home")]
             Self::NoProgram { .. } | Self::NoAgent { .. } => "agent-not-found",
+            #[cfg(feature = "guard")]
+            Self::Guard(error) => error.code(),
             #[cfg(feature = "harness")]
             Self::NoHarness { .. } => "agent-without-harness",
             #[cfg(feature = "harness")]
@@ -430,6 +436,8 @@ impl Coded for HostError {
             Self::Sandbox(error) => error.hint(),
             #[cfg(feature = "home")]
             Self::Home(error) => error.hint(),
+            #[cfg(feature = "guard")]
+            Self::Guard(error) => error.hint(),
             #[cfg(feature = "store")]
             Self::TrustedKeys { path, .. } => Some(format!("correct {} or remove it", path.display())),
             _ => None,

@@ -34,6 +34,8 @@ mod catalog;
 mod checkup;
 mod environment;
 mod error;
+#[cfg(feature = "guard")]
+mod guarding;
 #[cfg(feature = "harness")]
 mod harness;
 #[cfg(feature = "home")]
@@ -74,6 +76,10 @@ pub use checkup::{
 pub use environment::now;
 pub use environment::{Environment, SystemClock};
 pub use error::HostError;
+#[cfg(feature = "guard")]
+pub use guarding::{
+    GuardChange, GuardFileChange, GuardInstall, GuardInstallError, GuardScope, GuardState, InstalledGuard,
+};
 #[cfg(feature = "harness")]
 pub use harness::HomeBuilder;
 pub use host::{Metier, MetierBuilder};

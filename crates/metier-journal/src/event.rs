@@ -107,6 +107,16 @@ pub enum Event {
         /// Whether it is trusted from now on.
         trusted: bool,
     },
+    /// The guard was installed into a person's own agent, or removed.
+    #[serde(rename = "guard.changed")]
+    GuardChanged {
+        /// The agent.
+        agent: String,
+        /// The home or the project.
+        place: String,
+        /// Whether it is installed from now on.
+        installed: bool,
+    },
     /// The body of a skill was returned.
     #[serde(rename = "skill.activated")]
     SkillActivated {

@@ -63,6 +63,10 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("policy check", CommandEffect::Reads),
     command("policy lint", CommandEffect::Reads),
     command("sandbox run", CommandEffect::Acts),
+    command("guard install", CommandEffect::Acts),
+    command("guard status", CommandEffect::Reads),
+    command("guard remove", CommandEffect::Acts),
+    command("guard log", CommandEffect::Reads),
     // A journal can be on a server, which can be any host.
     command("audit log", CommandEffect::ReadsUnless(&["--journal"])),
     command("audit show", CommandEffect::ReadsUnless(&["--journal"])),

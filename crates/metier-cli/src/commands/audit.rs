@@ -53,6 +53,19 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     }
 }
 
+/// The last decisions on tool calls, for `metier guard log`.
+pub(super) fn decisions(
+    skill: Option<String>,
+    session: Option<String>,
+    limit: usize,
+    (follow, json): (bool, bool),
+    output: &mut Output,
+) -> anyhow::Result<Exit> {
+    let kind = Some("skill.tool_call_decided".to_owned());
+    let query = QueryArgs { skill, session, kind, since: None, until: None };
+    log::run(&log::Args::of(query, limit, follow, json), output)
+}
+
 /// The journal to read.
 #[derive(Debug, clap::Args)]
 struct JournalArgs {

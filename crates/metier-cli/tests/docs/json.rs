@@ -189,6 +189,20 @@ const DESCRIBED: &[Described] = &[
         &["metier approve release-notes --root examples/skills --script scripts/collect.sh --yes --json"],
     ),
     described("approvals", &["metier approvals --json"]),
+    described(
+        "guard install, guard remove",
+        &[
+            "mkdir agents; printf '#!/bin/sh\\necho 2.1.326\\n' > agents/claude; chmod +x agents/claude; \
+             PATH=$PWD/agents:$PATH metier guard install claude --json",
+            "metier guard remove claude --json",
+        ],
+    ),
+    described(
+        "guard status",
+        &[
+            "PATH=$PWD/agents:$PATH metier guard install claude -q; metier guard status claude --json; metier guard remove claude -q",
+        ],
+    ),
     described("audit log", &["metier audit log --kind journal.created --json"]),
     described(
         "audit verify",

@@ -48,7 +48,7 @@ pub(super) fn find(environment: &Environment) -> Vec<LocalAgent> {
 }
 
 /// The version that an agent prints. It gets a temporary home and a limited time.
-fn version(program: &Path, environment: &Environment) -> Option<String> {
+pub(crate) fn version(program: &Path, environment: &Environment) -> Option<String> {
     let home = tempfile::Builder::new().prefix("metier-doctor-").tempdir_in(&environment.temporary).ok()?;
     let mut child = Command::new(program)
         .arg("--version")

@@ -260,6 +260,7 @@ fn point(event: &Event) -> Attributes {
         Event::SkillsLinked { skills, .. } => attributes.count(names::SKILLS_LINKED, skills.len() as u64),
         Event::SkillsUnlinked { skills, .. } => attributes.count(names::SKILLS_UNLINKED, skills.len() as u64),
         Event::TrustChanged { trusted, .. } => attributes.flag(names::TRUSTED, *trusted),
+        Event::GuardChanged { agent, .. } => attributes.text(names::AGENT, agent),
         // Where they came from may be an address with a password in it.
         Event::SkillsInstalled { skills, .. } => {
             attributes.count(names::SKILLS_INSTALLED, skills.len() as u64)

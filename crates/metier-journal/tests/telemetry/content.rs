@@ -61,6 +61,7 @@ fn a_session_is_a_trace() {
             "skills.linked",
             "skills.unlinked",
             "trust.changed",
+            "guard.changed",
             "evaluate claude",
             "mutation.proposed",
             "mutation.decided",

@@ -176,6 +176,7 @@ fn other_events() -> Vec<Event> {
             place: CANARY.to_owned(),
         },
         Event::TrustChanged { folder: CANARY.to_owned(), trusted: true },
+        Event::GuardChanged { agent: "claude".to_owned(), place: CANARY.to_owned(), installed: true },
         evaluation_ended(),
         Event::MutationProposed {
             request_id: request_id.clone(),

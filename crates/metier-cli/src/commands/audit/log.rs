@@ -50,6 +50,13 @@ pub(super) struct Args {
     json: bool,
 }
 
+impl Args {
+    /// The last records of a query, with the journal of the settings.
+    pub(super) const fn of(query: QueryArgs, limit: usize, follow: bool, json: bool) -> Self {
+        Self { query, limit, all: false, follow, journal: JournalArgs { journal: None }, json }
+    }
+}
+
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let mut reader = JournalReader::open(&args.journal.place(output)?)?;
     let query = args.query.query(&mut reader, (!args.all).then_some(args.limit), output)?;
