@@ -213,7 +213,7 @@ impl Metier {
             beside.extend(path.parent().and_then(|parent| place.real(parent).ok()));
             let remembered = memory.files.get(&path).cloned().unwrap_or_default();
             if let Some(change) = removal(agent, &guard_file, path, &place, &remembered)? {
-                directories.extend(place.own_directories(&guard_file, &change.real));
+                directories.extend(place::own_directories(&guard_file, &change.real));
                 changes.push(change);
             }
         }

@@ -156,15 +156,6 @@ impl Place {
         names
     }
 
-    /// The directories of a file that are metier's own.
-    pub(super) fn own_directories(&self, file: &GuardFile, real: &Path) -> Vec<PathBuf> {
-        let GuardContent::Whole(_) = &file.content else { return Vec::new() };
-        let parts: Vec<&str> = file.in_home.split('/').collect();
-        let own = parts.iter().position(|part| is_own_name(part));
-        let count = own.map_or(0, |own| parts.len() - 1 - own);
-        real.ancestors().skip(1).take(count).map(Path::to_owned).collect()
-    }
-
     /// Where a setting is that can switch hooks off.
     pub(super) fn switch(&self, place: SwitchPlace, path: &str, working: Option<&Path>) -> Option<PathBuf> {
         match place {
@@ -194,6 +185,15 @@ impl Place {
         }
         notes
     }
+}
+
+/// The directories of a file that are metier's own.
+pub(super) fn own_directories(file: &GuardFile, real: &Path) -> Vec<PathBuf> {
+    let GuardContent::Whole(_) = &file.content else { return Vec::new() };
+    let parts: Vec<&str> = file.in_home.split('/').collect();
+    let own = parts.iter().position(|part| is_own_name(part));
+    let count = own.map_or(0, |own| parts.len() - 1 - own);
+    real.ancestors().skip(1).take(count).map(Path::to_owned).collect()
 }
 
 /// A name that no one else's file has.

@@ -26,6 +26,7 @@ Examples:
   metier guard install claude
   metier guard install codex --suggest      also name skills that fit each prompt
   metier guard install gemini --project     in the settings of this project")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(super) struct InstallArgs {
     /// Agent: claude, codex, opencode, gemini, goose or copilot
     #[arg(value_parser = agent)]
