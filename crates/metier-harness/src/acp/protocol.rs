@@ -258,6 +258,7 @@ impl AcpProtocol {
                 None => vec![self.other(raw)],
             },
             Some("tool_call" | "tool_call_update") => self.called(update, raw),
+            Some("plan") => vec![self.event(raw, AgentEventKind::Notice { text: plan_of(update) })],
             _ => vec![self.other(raw)],
         }
     }
@@ -396,6 +397,16 @@ impl AcpProtocol {
 fn piece_of(update: &Value) -> Option<String> {
     let content = update.get("content").filter(|content| text(content, "type") == Some("text"))?;
     text(content, "text").map(str::to_owned)
+}
+
+/// The plan of an agent in words: each entry with its status.
+fn plan_of(update: &Value) -> String {
+    let entries = update.get("entries").and_then(Value::as_array).into_iter().flatten();
+    let entry = |entry: &Value| {
+        let status = text(entry, "status").unwrap_or("pending").replace('_', " ");
+        format!("{} ({status})", text(entry, "content").unwrap_or_default())
+    };
+    format!("plan: {}", entries.map(entry).collect::<Vec<_>>().join("; "))
 }
 
 /// The model of a conversation, where it is reported.

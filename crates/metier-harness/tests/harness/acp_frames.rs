@@ -517,7 +517,6 @@ fn what_is_not_known_is_kept() {
     let (mut protocol, mut out) = ready(Agent::Copilot);
     for frame in [
         update(&json!({ "sessionUpdate": "something_new", "x": 1 })),
-        update(&json!({ "sessionUpdate": "plan", "entries": [] })),
         json!({ "jsonrpc": "2.0", "method": "_vendor/thing", "params": {} }),
         json!({ "jsonrpc": "2.0", "id": 99, "result": {} }),
         json!({}),
@@ -527,6 +526,13 @@ fn what_is_not_known_is_kept() {
         assert_eq!((&event.kind, event.raw.as_deref()), (&AgentEventKind::Other, Some(&frame)));
     }
     assert!(sent(&mut out).is_empty());
+    let entries =
+        json!([{ "content": "look", "status": "completed" }, { "content": "fix", "status": "in_progress" }]);
+    let plan = update(&json!({ "sessionUpdate": "plan", "entries": entries }));
+    let messages = receive(&mut protocol, &mut out, &plan);
+    let AgentMessage::Event(event) = &messages[0] else { panic!("{messages:?}") };
+    let text = "plan: look (completed); fix (in progress)".to_owned();
+    assert_eq!(event.kind, AgentEventKind::Notice { text });
     receive(&mut protocol, &mut out, &json!({ "jsonrpc": "2.0", "id": "x", "method": "fs/read_text_file" }));
     assert_eq!(sent(&mut out)[0]["error"]["code"], -32601);
 }

@@ -8,11 +8,12 @@ use std::time::Duration;
 use metier_harness::{Acp, AgentEvent, AgentSetup, Evaluation, HarnessError, StopReason, evaluate};
 use metier_home::Agent;
 use metier_prompt::{Prompt, Section, Tool, ToolAnswer, ToolContext, ToolResult};
+use metier_session::Session;
 use metier_skill::Coded as _;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::ground::{Ground, is_alive, prompt, story};
+use crate::ground::{Ground, denying, is_alive, prompt, story};
 
 const AGENTS: [Agent; 4] = [Agent::OpenCode, Agent::Gemini, Agent::Goose, Agent::Copilot];
 
@@ -182,8 +183,14 @@ say done; end
         );
         let mut setup = setup(&ground, Agent::OpenCode, &opened(&reads));
         setup.working = Some(ground.path("work"));
-        let answer = run(&ground, &Acp::new(setup).unwrap());
+        let answer = run(&ground, &Acp::new(setup.clone()).unwrap());
         assert_eq!(answer.unwrap().text, "done", "{path}");
+        // A rule still denies it; then the script ends with another answer than the expected one.
+        let mut options = ground.options();
+        options.policy = denying("Read");
+        let mut session = Session::with_id(options, "s2").unwrap();
+        let denied = evaluate(&Acp::new(setup).unwrap(), prompt("Go.")).run(&mut session);
+        assert_eq!(denied.is_ok(), option == "n", "{path}");
     }
 }
 
