@@ -59,7 +59,7 @@ pub struct InstalledGuard {
     pub program: Option<String>,
     /// Whether skills that fit are named when a person sends a prompt.
     pub suggests: bool,
-    /// Why it does not work.
+    /// Why it does not work, or why it is not known whether it is installed.
     pub problems: Vec<String>,
     /// What it cannot prevent; empty if it is not installed.
     pub leaks: Vec<&'static str>,
@@ -92,9 +92,9 @@ impl Metier {
         let mut look = Look { place: &place, environment, problems: Vec::new() };
         let (files, hooks) = look.hooks(memory.as_ref().and_then(|memory| memory.name.as_deref()));
         let state = match (hooks.is_empty(), &memory) {
-            // Something that cannot be read may have hooks.
-            (true, None) if look.problems.is_empty() => GuardState::NotInstalled,
-            (true, Some(_)) => GuardState::Gone,
+            (true, None) => GuardState::NotInstalled,
+            // In a file that cannot be read, the hooks may still be there.
+            (true, Some(_)) if look.problems.is_empty() => GuardState::Gone,
             _ => {
                 look.check(&files, &hooks);
                 if look.problems.is_empty() { GuardState::Installed } else { GuardState::Broken }

@@ -256,8 +256,16 @@ fn what_cannot_be_parsed_is_left_alone() {
         assert_eq!(here.code(agent, GuardScope::User), "guard-settings");
         let removed = here.metier.remove_guard(agent, GuardScope::User).unwrap_err();
         assert_eq!(metier_skill::Coded::code(&removed), "guard-settings");
-        assert_eq!(here.status(agent, GuardScope::User).state, GuardState::Broken);
+        let status = here.status(agent, GuardScope::User);
+        assert_eq!((status.state, status.problems.len()), (GuardState::NotInstalled, 1), "{agent}");
         assert_eq!(tree(&here.root.join("home")), before, "{agent}");
+        // A guard that was installed there is not reported as removed.
+        fs::remove_file(here.root.join("home").join(settings_of(agent))).unwrap();
+        here.install(agent, GuardScope::User);
+        write(&here.root.join("home").join(settings_of(agent)), text);
+        assert_eq!(here.status(agent, GuardScope::User).state, GuardState::Broken, "{agent}");
+        fs::remove_dir_all(here.root.join("home").join(settings_of(agent)).parent().unwrap()).unwrap();
+        here.remove(agent, GuardScope::User);
     }
     write(&here.root.join("home/.claude/settings.json"), b"{\"a\": \"\xff\"}");
     assert_eq!(here.code(Agent::ClaudeCode, GuardScope::User), "host-io");

@@ -33,7 +33,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let metier = Metier::open()?;
     tell(&metier.settings().notes, output)?;
     let guards = metier.guards(args.agent)?;
-    let is_broken = guards.iter().any(|guard| !guard.problems.is_empty());
+    let is_broken = guards.iter().any(|guard| matches!(guard.state, GuardState::Broken | GuardState::Gone));
     let exit = if is_broken { Exit::Findings } else { Exit::Done };
     if args.json {
         output.json(&json!({ "guards": guards }))?;
