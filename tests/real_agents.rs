@@ -44,6 +44,8 @@ mod rig;
 mod served;
 #[path = "shared/skips.rs"]
 mod skips;
+#[path = "real_agents/stories.rs"]
+mod stories;
 
 macro_rules! agent {
     ($name:ident, $agent:ident, [$($case:ident),*]) => {
@@ -56,6 +58,20 @@ macro_rules! agent {
                     super::rig::within(metier_home::Agent::$agent, name, super::cases::$case);
                 }
             )*
+        }
+    };
+}
+
+/// The programs in `examples/prompts`, for an agent.
+macro_rules! stories {
+    ($name:ident, $agent:ident) => {
+        mod $name {
+            #[test]
+            #[ignore = "needs an agent; scripts/real-agents installs those that it runs"]
+            fn stories() {
+                let name = concat!(stringify!($name), "::stories");
+                super::rig::within(metier_home::Agent::$agent, name, super::stories::stories);
+            }
         }
     };
 }
@@ -76,6 +92,8 @@ macro_rules! harness {
     };
 }
 
+stories!(stories_claude, ClaudeCode);
+stories!(stories_codex, Codex);
 harness!(
     asked_claude,
     ClaudeCode,

@@ -71,18 +71,24 @@ impl ModelServer {
         &self,
         asked: Asked,
         place: &Placing,
+        keeps: bool,
         metier: &Metier,
         mounts: &[SkillMount],
     ) -> anyhow::Result<Box<dyn Harness>> {
         let agent = match asked {
             Asked::Agent(agent) => agent,
+            Asked::OpenAi if keeps => {
+                let text = "a model server keeps no conversations: `--keep` and `--resume` are for agents";
+                return Err(UsageError(text.to_owned()).into());
+            }
             Asked::OpenAi => return self.server(place, metier, mounts),
         };
         if self.is_given() {
             let text = "`--api`, `--base-url` and `--inject` are for `openai`";
             return Err(UsageError(text.to_owned()).into());
         }
-        Ok(place.home(metier, agent)?.harness()?)
+        let home = place.home(metier, agent)?;
+        Ok(if keeps { home.keep_conversations() } else { home }.harness()?)
     }
 
     const fn is_given(&self) -> bool {

@@ -250,6 +250,7 @@ fn report_sandbox(error: &SandboxError, output: &mut Output) -> Exit {
 fn of_home(error: &HomeError) -> Exit {
     match error {
         HomeError::NotFound { .. } => Exit::NotFound,
+        HomeError::Installation { source, .. } => of_home(source),
         HomeError::Validation { .. } => Exit::Findings,
         HomeError::Io { .. } | HomeError::Copy { .. } | HomeError::Auth { .. } => Exit::Environment,
         HomeError::Leaks { .. } => Exit::Denied,

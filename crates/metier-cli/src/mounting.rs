@@ -44,6 +44,10 @@ pub(crate) struct Given {
     #[arg(long)]
     no_validate: bool,
 
+    /// Derive a missing frontmatter of a Markdown file: its name from the file's, its description from the first paragraph
+    #[arg(long)]
+    synthesize_frontmatter: bool,
+
     /// Name in the SKILL.md of a skill that is mounted under another name
     #[arg(long, value_name = "HOW", default_value = "rewrite")]
     rename: RenameArg,
@@ -122,8 +126,10 @@ impl Chosen {
 
 impl Given {
     pub(crate) fn options(&self, skills: &HostCatalog) -> MountOptions {
+        let mut rules = skills.metier().settings().mount_profile().rules();
+        rules.synthesize_frontmatter = self.synthesize_frontmatter;
         MountOptions {
-            rules: skills.metier().settings().mount_profile().rules(),
+            rules,
             validate: !self.no_validate,
             is_writable: self.writable,
             rename: match self.rename {

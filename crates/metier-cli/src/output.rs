@@ -112,6 +112,11 @@ impl Output {
         self.err_columns.unwrap_or(80)
     }
 
+    /// The same; `None` if they do not go to a terminal.
+    pub(crate) const fn note_columns(&self) -> Option<usize> {
+        self.err_columns
+    }
+
     /// One line of a result. On a terminal a long one is wrapped between words.
     pub(crate) fn line(&mut self, line: impl Display) -> io::Result<()> {
         let line = clean_line(&line.to_string());

@@ -12,6 +12,8 @@ mod audit;
 mod catalog;
 #[path = "cli/complete.rs"]
 mod complete;
+#[path = "cli/counted.rs"]
+mod counted;
 mod docs;
 #[path = "cli/doctor.rs"]
 mod doctor;

@@ -1,6 +1,7 @@
 //! The result of a prompt that ran on an agent.
 
 use std::fmt;
+use std::time::Duration;
 
 use metier_skill::Digest;
 use serde::{Deserialize, Serialize};
@@ -43,6 +44,9 @@ pub struct Evaluation<Output = String> {
     pub expansions: u64,
     /// What stood between the agent and its tools.
     pub walls: Walls,
+    /// How long it took. It is not part of the JSON.
+    #[serde(skip)]
+    pub duration: Duration,
 }
 
 impl<Output> Evaluation<Output> {
@@ -67,6 +71,7 @@ impl<Output> Evaluation<Output> {
             tool_calls,
             expansions,
             walls,
+            duration,
         } = self;
         Evaluation {
             id,
@@ -83,6 +88,7 @@ impl<Output> Evaluation<Output> {
             tool_calls,
             expansions,
             walls,
+            duration,
         }
     }
 }

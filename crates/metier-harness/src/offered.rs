@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use metier_catalog::Entry;
 use metier_home::{MountOptions, MountedSkill, Workspace, add_skills};
 use metier_prompt::{
-    ActivationHint, ListedSkill, MountSource, Prompt, RenderedPrompt, RenderedSkill, SkillKind, SkillList,
-    SkillMount, ToolNames,
+    ActivationHint, ListedSkill, MountSource, Prompt, RenderedList, RenderedPrompt, RenderedSkill, SkillKind,
+    SkillList, SkillMount, ToolNames,
 };
 use metier_session::tools::SkillToolKind;
 use metier_session::{AgentSkill, OfferedSkills, Session, SkillTool};
@@ -103,7 +104,11 @@ impl Offered {
             InjectedSkills::All => agent_skills.iter().map(|skill| skill.name.clone()).collect(),
         };
         match offered.inject(session, &injected) {
-            Ok(texts) => offered.instructions = Some(offered.instructions(&injected, &texts)),
+            Ok(texts) => {
+                let (instructions, tokens) = offered.instructions(&injected, &texts);
+                offered.instructions = Some(instructions);
+                session.disclosed(offered.open(&injected).zip(tokens))?;
+            }
             Err(error) => {
                 offered.withdraw(session)?;
                 return Err(error);
@@ -125,9 +130,9 @@ impl Offered {
     }
 
     /// What the model is told of its skills: which it can load, and the texts of those that it has.
-    fn instructions(&self, injected: &[String], texts: &[String]) -> String {
-        let open = self.skills.listed().filter(|entry| !injected.iter().any(|name| name == entry.name()));
-        let open: Vec<_> = open.collect();
+    /// Also the tokens of each that it can load.
+    fn instructions(&self, injected: &[String], texts: &[String]) -> (String, Vec<u64>) {
+        let open: Vec<&Entry> = self.open(injected).collect();
         let listed: Vec<ListedSkill<'_>> = open
             .iter()
             .map(|entry| {
@@ -137,12 +142,19 @@ impl Offered {
             .collect();
         let load = self.tools.iter().find(|tool| is_load(&tool.name));
         let hint = load.map(|tool| ActivationHint::Tool(&tool.name));
-        let list = SkillList::new(&listed).activation(hint).search(None).render().text;
+        let RenderedList { text: list, items, .. } =
+            SkillList::new(&listed).activation(hint).search(None).render();
         let begin = (!texts.is_empty()).then(|| {
             "These skills are active. Follow their instructions where the task is about them.".to_owned()
         });
         let parts = begin.into_iter().chain(texts.iter().cloned()).chain((!list.is_empty()).then_some(list));
-        parts.map(|part| part.trim_end().to_owned()).collect::<Vec<_>>().join("\n\n")
+        let text = parts.map(|part| part.trim_end().to_owned()).collect::<Vec<_>>().join("\n\n");
+        (text, items.into_iter().map(|tokens| tokens as u64).collect())
+    }
+
+    /// The skills that the model can load, and does not have from the start.
+    fn open<'a>(&'a self, injected: &'a [String]) -> impl Iterator<Item = &'a Entry> {
+        self.skills.listed().filter(|entry| !injected.iter().any(|name| name == entry.name()))
     }
 
     /// Whether a tool is one of these.

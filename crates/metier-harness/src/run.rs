@@ -242,6 +242,7 @@ impl<'a> Run<'a> {
             tool_calls: self.tool_calls,
             expansions: self.expansions,
             walls: self.walls(),
+            duration: self.watch.elapsed(),
         }
     }
 

@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use metier_skill::{
-    Digest, Folder, Manifest, ManifestFile, Origin, SKILL_FILES, ScalarKind, SkillError, SkipReason,
-    SkippedFile, Tree, TreeWriter, Value, read,
+    Digest, Folder, Manifest, ManifestFile, Origin, Reading, SKILL_FILES, ScalarKind, Skill, SkillError,
+    SkillName, SkipReason, SkippedFile, Tree, TreeWriter, Value, read,
 };
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -185,6 +185,9 @@ impl<'a> Copy<'a> {
     /// A `SKILL.md` that says what it is mounted as, where that is wanted.
     fn named(&mut self, bytes: &[u8]) -> Result<Vec<u8>, HomeError> {
         let origin = Origin { file: SKILL_FILES[0], directory: Some(self.name) };
+        if let Some(text) = self.synthesized(bytes) {
+            return Ok(text);
+        }
         let reading = read(bytes, origin, &self.options.rules);
         self.own_name = reading.skill.as_ref().map(|skill| skill.name.clone());
         let own = self.own_name.clone().unwrap_or_default();
@@ -211,6 +214,22 @@ impl<'a> Copy<'a> {
         }
         let (name, path) = (self.name.to_owned(), self.source.to_owned());
         Err(HomeError::Renamed { name, own, path })
+    }
+
+    /// A single file without frontmatter, with one that is derived from it, where that is wanted.
+    fn synthesized(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let rules = &self.options.rules;
+        if self.is_directory || !rules.synthesize_frontmatter {
+            return None;
+        }
+        let file = self.source.file_name()?.to_str()?;
+        let Reading { frontmatter: None, skill: Some(found), .. } = read(bytes, Origin::file(file), rules)
+        else {
+            return None;
+        };
+        let mut skill = Skill::new(SkillName::new(self.name).ok()?, found.description);
+        skill.body = found.body;
+        Some(skill.to_skill_md().into_bytes())
     }
 
     fn write(&mut self, path: &Path, executable: bool, bytes: &[u8]) -> Result<(), HomeError> {

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use metier_prompt::SkillKind;
 use metier_skill::{Coded, Diagnostic, NameError, SkillError};
 
 /// Why nothing was mounted, or no home was created. Everything that was written until then is removed.
@@ -64,6 +65,18 @@ pub enum HomeError {
         what: String,
         /// The limit.
         limit: u64,
+    },
+    /// A skill that a prompt contains or refers to could not be installed for the agent.
+    #[error("cannot install the {} skill `{name}` of the prompt in {}", kind.as_str(), skills_dir.display())]
+    Installation {
+        /// The skill.
+        name: String,
+        /// How it came into the prompt.
+        kind: SkillKind,
+        /// Where it was to be installed.
+        skills_dir: PathBuf,
+        /// Why it was not.
+        source: Box<Self>,
     },
     /// A symlink leads out of the skill.
     #[error("the symlink `{}` of skill `{name}` escapes the skill's directory, {}", link.display(), path.display())]
@@ -215,6 +228,31 @@ pub enum HomeError {
     },
 }
 
+impl HomeError {
+    /// The skill that the error is about, if it is about one.
+    pub(crate) fn skill(&self) -> Option<&str> {
+        match self {
+            Self::Validation { name, .. }
+            | Self::Name { name, .. }
+            | Self::Duplicate { name, .. }
+            | Self::Renamed { name, .. }
+            | Self::LinkOutside { name, .. }
+            | Self::SkillMdLink { name, .. }
+            | Self::Changed { name, .. }
+            | Self::Copy { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The path at which there is no skill.
+    pub(crate) fn missing(&self) -> Option<&PathBuf> {
+        match self {
+            Self::NotFound { path } => Some(path),
+            _ => None,
+        }
+    }
+}
+
 impl Coded for HomeError {
     fn code(&self) -> &'static str {
         match self {
@@ -224,6 +262,7 @@ impl Coded for HomeError {
             Self::Duplicate { .. } => "mount-duplicate",
             Self::Renamed { .. } => "mount-renamed",
             Self::Size { .. } => "mount-size",
+            Self::Installation { .. } => "skill-installation",
             Self::LinkOutside { .. } => "mount-link-outside",
             Self::SkillMdLink { .. } => "mount-skill-md-link",
             Self::NoDirectory { .. } => "link-no-directory",
@@ -260,6 +299,7 @@ impl Coded for HomeError {
             Self::Inside { .. } => "choose a directory outside the skill",
             Self::Occupied { .. } => "choose an empty directory, or one that does not exist yet",
             Self::Copy { source, .. } => return source.hint(),
+            Self::Installation { source, .. } => return source.hint(),
             // The message has it, or there is nothing to do.
             _ => return None,
         };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use metier_prompt::{RenderedPrompt, RenderedSkill, SkillKind, SkillMount};
+use metier_prompt::{MountSource, RenderedPrompt, RenderedSkill, SkillKind, SkillMount};
 
 use crate::error::HomeError;
 use crate::home::Home;
@@ -59,7 +59,7 @@ pub fn install_prompt(
     let kind_of = |mounted: &MountedSkill, wanted: &[&RenderedSkill]| {
         wanted.iter().find(|skill| *skill.name == *mounted.name).map(|skill| skill.kind)
     };
-    let mounted = home.mount(&mounts, options)?;
+    let mounted = home.mount(&mounts, options).map_err(failed(&native, &directory))?;
     let mut skills: Vec<InstalledSkill> = mounted
         .into_iter()
         .map(|mounted| InstalledSkill { kind: kind_of(&mounted, &native), mounted })
@@ -67,11 +67,33 @@ pub fn install_prompt(
     for (path, wanted) in by_directory(&placed) {
         let mounts: Vec<SkillMount> = wanted.iter().map(|skill| (*skill.mount).clone()).collect();
         let target = workspace(working, path)?;
-        let mounted = add_skills(&mounts, &target, options)?;
+        let mounted = add_skills(&mounts, &target, options).map_err(failed(&wanted, &target))?;
         let placed = mounted.into_iter();
         skills.extend(placed.map(|mounted| InstalledSkill { kind: kind_of(&mounted, &wanted), mounted }));
     }
     Ok(InstalledPrompt { skills, directory })
+}
+
+/// Says which skill of the prompt could not be installed, and where.
+fn failed(wanted: &[&RenderedSkill], directory: &Path) -> impl FnOnce(HomeError) -> HomeError {
+    move |error| {
+        let is_it = |skill: &&&RenderedSkill| match (error.skill(), skill.mount.source()) {
+            (Some(name), _) => *skill.name == *name,
+            (None, MountSource::Path(path)) => error.missing() == Some(path),
+            _ => false,
+        };
+        let skill = wanted.iter().find(is_it);
+        let own = [SkillKind::Inline, SkillKind::Referenced];
+        match skill.filter(|skill| own.contains(&skill.kind)) {
+            Some(skill) => HomeError::Installation {
+                name: skill.name.to_string(),
+                kind: skill.kind,
+                skills_dir: directory.to_owned(),
+                source: Box::new(error),
+            },
+            None => error,
+        }
+    }
 }
 
 fn by_directory<'a>(placed: &[&'a RenderedSkill]) -> BTreeMap<&'a str, Vec<&'a RenderedSkill>> {

@@ -8,7 +8,7 @@ use std::thread;
 
 use metier_prompt::{MountSource, SkillMount};
 use metier_skill::{
-    Digest, Location, NameError, Origin, Rules, SkillError, SkillName, SkippedFile, SymlinkPolicy,
+    Code, Digest, Location, NameError, Origin, Rules, SkillError, SkillName, SkippedFile, SymlinkPolicy,
     effective_name, read,
 };
 
@@ -290,6 +290,10 @@ impl Source<'_> {
             },
         };
         let Some(error) = reading.diagnostics.iter().find(|found| found.is_error()) else { return Ok(()) };
+        if error.code == Code::SkillTooLarge {
+            let what = format!("the total size of skill `{}` at {}", self.name, self.path.display());
+            return Err(HomeError::Size { what, limit: rules.limits.skill_bytes });
+        }
         Err(HomeError::Validation {
             name: self.name.to_owned(),
             path: self.path.to_owned(),

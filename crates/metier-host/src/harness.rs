@@ -27,12 +27,14 @@ impl Metier {
             network: None,
             sandbox: None,
             api_key: None,
+            keeps: false,
         }
     }
 }
 
 /// Options for running an agent: see [`Metier::home`].
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct HomeBuilder<'a> {
     metier: &'a Metier,
     agent: Agent,
@@ -45,6 +47,7 @@ pub struct HomeBuilder<'a> {
     network: Option<NetworkPolicy>,
     sandbox: Option<AgentSandbox>,
     api_key: Option<Result<IsolationConfig, metier_home::HomeError>>,
+    keeps: bool,
 }
 
 impl HomeBuilder<'_> {
@@ -123,6 +126,14 @@ impl HomeBuilder<'_> {
         self
     }
 
+    /// Keeps the agent's conversations with metier's state, so that an evaluation can
+    /// [resume](metier_harness::EvaluationBuilder::resume) one. Claude Code finds only those of the same working directory.
+    #[must_use]
+    pub const fn keep_conversations(mut self) -> Self {
+        self.keeps = true;
+        self
+    }
+
     /// Finds the program of the agent.
     pub fn find_program(&self) -> Result<PathBuf, HostError> {
         let name = self.program.as_deref().unwrap_or(Path::new(self.agent.program()));
@@ -185,7 +196,16 @@ impl HomeBuilder<'_> {
         isolation.env = self.variables;
         isolation.network = self.network.unwrap_or_default();
         isolation.sandbox = self.sandbox.unwrap_or_default();
-        let mut options = HomeOptions::new(self.metier.environment().homes());
+        let environment = self.metier.environment();
+        let mut options = HomeOptions::new(environment.homes());
+        if self.keeps {
+            let no_home = HostError::NoHome {
+                purpose: "to keep conversations in",
+                variables: "HOME or XDG_STATE_HOME",
+            };
+            let state = environment.state_directory().ok_or(no_home)?;
+            options.conversations = Some(state.join("conversations"));
+        }
         options.isolation = isolation;
         Ok(options)
     }

@@ -27,6 +27,9 @@ use crate::settings::Layer;
 /// More than any saved session has.
 const MOST: u64 = 256 << 20;
 
+/// The variable with the task that sessions belong to.
+const TASK: &str = "METIER_TASK";
+
 impl Metier {
     /// Prepares a session with the settings.
     pub const fn session(&self) -> SessionBuilder<'_> {
@@ -178,7 +181,7 @@ impl<'a> SessionBuilder<'a> {
         self
     }
 
-    /// Sets the task of the session.
+    /// Sets the task of the session. Without it, `METIER_TASK` counts.
     #[must_use]
     pub fn task(mut self, task: impl Into<String>) -> Self {
         self.task = Some(task.into());
@@ -291,6 +294,9 @@ impl<'a> SessionBuilder<'a> {
         options.tools.work = self.open_work_directory(&options.reserved)?;
         options.machine = Some(Arc::new(ThisMachine::new(environment.path.clone(), None)));
         options.budget = self.budget.take();
+        self.task = self.task.take().or_else(|| environment.variable(TASK).map(str::to_owned));
+        options.task.clone_from(&self.task);
+        options.require_compatible = settings.require_compatible.value;
         options.agent = self.agent.take();
         options.actor = self.actor.take();
         options.identity = Some(metier.identity());

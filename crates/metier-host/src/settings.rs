@@ -164,6 +164,8 @@ pub struct Settings {
     pub root_paths: Vec<PathBuf>,
     /// Whether the default roots are used.
     pub usual_roots: Setting<bool>,
+    /// Whether a skill is refused if its requirements are not met. A project can only switch it on.
+    pub require_compatible: Setting<bool>,
     /// Whether the skills inside metier are used.
     pub builtin: Setting<bool>,
     /// Which rules the skills of the catalog are checked against. The default loads every skill that other agents load.
@@ -202,6 +204,7 @@ impl Settings {
             roots: Vec::new(),
             root_paths: Vec::new(),
             usual_roots: Setting::default(true),
+            require_compatible: Setting::default(false),
             builtin: Setting::default(true),
             profile: Setting::default(Profile::Lenient),
             precedence: Setting::default(Precedence::default()),
@@ -399,6 +402,8 @@ impl Settings {
         let precedence = file.precedence.as_deref().map(Precedence::new).transpose().map_err(named)?;
         self.add_roots(roots, &origin);
         self.usual_roots.set(file.usual_roots, &origin);
+        let required = file.require_compatible.filter(|is_on| *is_on || layer != Layer::Project);
+        self.require_compatible.set(required, &origin);
         self.builtin.set(file.builtin, &origin);
         self.profile.set(file.profile, &origin);
         self.precedence.set(precedence, &origin);

@@ -224,8 +224,8 @@ pub enum Event {
         /// The rule that asked or denied.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rule: Option<String>,
-        /// The skills that were active.
-        skills: Vec<String>,
+        /// The skills that were active, with the digests of their trees.
+        skills: BTreeMap<String, Digest>,
     },
     /// A person, or the host on their behalf, answered a question.
     #[serde(rename = "skill.approval")]
@@ -438,8 +438,8 @@ pub struct ToolInvoked {
     /// Notes that the tool added to the record.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<RecordedContent>,
-    /// The skills that were active.
-    pub skills: Vec<String>,
+    /// The skills that were active, with the digests of their trees.
+    pub skills: BTreeMap<String, Digest>,
     /// The duration in microseconds.
     pub duration_us: u64,
 }

@@ -155,6 +155,15 @@ impl Journal {
         }
     }
 
+    /// Appends records: with full durability all of them in one step, or none.
+    pub fn append_all(&self, entries: Vec<PendingRecord>) -> Result<(), JournalError> {
+        match &self.batched {
+            Some(batched) => entries.into_iter().try_for_each(|entry| batched.append(entry)),
+            None if entries.is_empty() => Ok(()),
+            None => self.shared.write_all(&entries).map(drop),
+        }
+    }
+
     /// Whether a record could be appended now. Call it before an action that must be recorded.
     pub fn ready(&self) -> Result<(), JournalError> {
         if let Some(batched) = &self.batched {

@@ -96,7 +96,15 @@ impl McpConnection {
                 let options = view.tools();
                 let listed = self.library.blocking(move || tools::list(&view.catalog, arguments, &options));
                 let listed = listed.await.map_err(|error| Refusal::Broken(error.to_string()))?;
-                Ok(Governed::Done(listed?))
+                let listed = listed?;
+                if is_stateless(context) {
+                    return Ok(Governed::Done(listed));
+                }
+                let record = move |session: &mut Session| {
+                    session.disclosed_by(&listed)?;
+                    Ok(listed.clone())
+                };
+                self.in_session(context, brought, record).await
             }
             SkillToolKind::Load => self.dispatch(tool, arguments, brought, context).await,
             SkillToolKind::Read => {
@@ -128,10 +136,9 @@ impl McpConnection {
     /// The owner of script output for this client. Over HTTP, a client of the stateless revision has one connection for
     /// each call.
     pub(crate) fn reader(&self, context: &RequestContext<RoleServer>) -> output::Client {
-        let is_http = context.extensions.get::<axum::http::request::Parts>().is_some();
         match principal(context) {
             number @ 1.. => output::Client::Token(number),
-            0 if is_http && is_modern(context) => output::Client::Unknown,
+            0 if is_stateless(context) => output::Client::Unknown,
             0 => output::Client::Session(self.number),
         }
     }
@@ -199,6 +206,11 @@ pub(crate) fn client_name(context: &RequestContext<RoleServer>) -> Option<String
     let name: String = context.client_info()?.name.chars().take(NAME).collect();
     let name: String = name.chars().map(|c| if c.is_ascii_graphic() || c == ' ' { c } else { '?' }).collect();
     Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+}
+
+/// Whether each call of the client is a connection and a session of its own.
+pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context.extensions.get::<axum::http::request::Parts>().is_some() && is_modern(context)
 }
 
 pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {

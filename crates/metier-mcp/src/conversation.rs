@@ -1,5 +1,6 @@
 //! The session behind a connection: started on first use, used by one call at a time, and ended with the connection.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use metier_policy::NoApprover;
@@ -18,11 +19,19 @@ pub(crate) struct Conversation {
     actor: OnceLock<String>,
     /// The client's own name.
     client: OnceLock<String>,
+    /// Whether the client keeps the skill list that it was shown when it connected.
+    has_list: AtomicBool,
 }
 
 impl Conversation {
     pub(crate) fn new(library: Arc<Library>) -> Self {
-        Self { library, session: Arc::default(), actor: OnceLock::new(), client: OnceLock::new() }
+        Self {
+            library,
+            session: Arc::default(),
+            actor: OnceLock::new(),
+            client: OnceLock::new(),
+            has_list: AtomicBool::new(false),
+        }
     }
 
     /// Sets who acts and through which client, before anything is done. A session belongs to one token and one client,
@@ -35,6 +44,11 @@ impl Conversation {
         }
     }
 
+    /// Marks that the client keeps the skill list, so that its session begins with a record of it.
+    pub(crate) fn has_list(&self) {
+        self.has_list.store(true, Ordering::Relaxed);
+    }
+
     /// Runs work in the session on a blocking thread. A call that is cancelled while it waits for its turn is dropped;
     /// work that has started runs to its end.
     pub(crate) async fn with<T: Send + 'static>(
@@ -44,6 +58,7 @@ impl Conversation {
     ) -> Result<T, Refusal> {
         let library = Arc::clone(&self.library);
         let (actor, client) = (self.actor.get().cloned(), self.client.get().cloned());
+        let has_list = self.has_list.load(Ordering::Relaxed);
         // Before the call waits for its turn, so that ending the session does not wait for it.
         tokio::select! {
             biased;
@@ -78,7 +93,11 @@ impl Conversation {
                     options.principal.clone_from(&actor);
                     options.actor = actor.or(options.actor);
                     options.agent = client.map(|client| format!("mcp: {client}")).or(options.agent);
-                    none.insert(Session::start(options)?)
+                    let session = none.insert(Session::start(options)?);
+                    if has_list {
+                        session.disclosed(view.listed())?;
+                    }
+                    session
                 }
             };
             let done = work(session);

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::answer::Refusal;
 use crate::approval::{self, Answered, Known, Open, Person, Unanswered};
-use crate::connection::{McpConnection, client_name, holder, is_modern};
+use crate::connection::{McpConnection, client_name, holder, is_modern, is_stateless};
 use crate::http::Holder;
 use crate::library::AskMode;
 
@@ -96,6 +96,10 @@ impl McpConnection {
     {
         let mut held = hold(false).await?;
         self.conversation.introduce(holder(context), client_name(context));
+        if !is_stateless(context) {
+            self.conversation.has_list();
+        }
+        let task = task(context);
         let (way, work) = (self.way(context), Arc::new(work));
         // A script with network access can reach a server without tokens, and could approve itself permanently.
         let is_lasting = holder(context).is_none_or(|holder| holder != Holder::WITHOUT_TOKEN);
@@ -105,10 +109,14 @@ impl McpConnection {
         };
         for _ in 0..QUESTIONS {
             let (work, open, answers) = (Arc::clone(&work), Open::default(), known.clone());
-            let asking = Arc::clone(&open);
+            let (asking, task) = (Arc::clone(&open), task.clone());
             let done = self.conversation.with(&context.ct, move |session| {
                 session.set_approver(approver(way, answers, asking, is_lasting, session.id()));
-                work(session)
+                let Some(task) = task else { return work(session) };
+                let own = session.set_task(Some(task));
+                let done = work(session);
+                session.set_task(own);
+                done
             });
             let question = match done.await {
                 Err(Refusal::Asked) => open.lock().unwrap_or_else(PoisonError::into_inner).take(),
@@ -140,6 +148,12 @@ impl McpConnection {
             () = self.library.turns.stop.cancelled() => Err(Refusal::Gone),
         }
     }
+}
+
+/// The task that a call belongs to, where its client says so.
+fn task(context: &RequestContext<RoleServer>) -> Option<String> {
+    let task = context.meta.get("io.metier/task")?.as_str()?;
+    Some(task.chars().take(100).collect())
 }
 
 fn approver(way: Way, known: Known, open: Open, is_lasting: bool, session: &str) -> Box<dyn Approver + Send> {

@@ -42,6 +42,8 @@ pub(crate) struct View {
     /// The skills that models may use, the most relevant first.
     pub(crate) skills: Vec<Entry>,
     pub(crate) shown: Arc<Greeting>,
+    /// The tokens of each skill that the list shows, which are the first ones.
+    listed: Vec<usize>,
     offered: SkillToolOptions,
     search: OnceLock<Search>,
 }
@@ -50,7 +52,7 @@ impl View {
     pub(crate) fn new(catalog: Catalog, stock: Arc<LibraryContents>, options: &LibraryOptions) -> Self {
         let skills: Vec<Entry> = catalog.for_models().map(|skill| skill.entry.clone()).collect();
         let list = (!skills.is_empty()).then(|| skill_list(&skills, options));
-        let (list, listed) = list.map_or((None, 0), |(list, listed)| (Some(list), listed));
+        let (list, mut listed) = list.map_or((None, Vec::new()), |(list, listed)| (Some(list), listed));
         let offered = options.tools();
         let list = list.map(|list| format!("{list}\n{}", scripts(options)));
         let (instructions, described) = match options.skill_list {
@@ -64,11 +66,19 @@ impl View {
             load.description.extend(["\n\n", &list]);
         }
         let tools = tools.into_iter().map(as_tool).collect();
-        let named = if skills.len() <= NAMED_SKILLS { skills.len() } else { listed };
+        let named = if skills.len() <= NAMED_SKILLS { skills.len() } else { listed.len() };
+        if options.skill_list == SkillListPlacement::Nowhere {
+            listed.clear();
+        }
         let is_complete = named == skills.len();
         let named = skills.iter().take(named).map(|entry| entry.path().to_owned()).collect();
         let shown = Arc::new(Greeting { instructions, tools, skills: named, is_complete });
-        Self { catalog, stock, skills, shown, offered, search: OnceLock::new() }
+        Self { catalog, stock, skills, shown, listed, offered, search: OnceLock::new() }
+    }
+
+    /// The skills that the list shows, each with its tokens.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = (&Entry, u64)> {
+        self.skills.iter().zip(&self.listed).map(|(entry, tokens)| (entry, *tokens as u64))
     }
 
     /// How the tools are offered, with this catalog indexed for search.
@@ -115,8 +125,8 @@ fn scripts(options: &LibraryOptions) -> String {
     )
 }
 
-/// The skill list, and the number of skills on it.
-fn skill_list(skills: &[Entry], options: &LibraryOptions) -> (String, usize) {
+/// The skill list, and the tokens of each skill on it.
+fn skill_list(skills: &[Entry], options: &LibraryOptions) -> (String, Vec<usize>) {
     let listed: Vec<ListedSkill<'_>> = skills
         .iter()
         .filter_map(Entry::listing)
@@ -129,5 +139,5 @@ fn skill_list(skills: &[Entry], options: &LibraryOptions) -> (String, usize) {
         .search(Some(&search))
         .budget(Some(options.skill_list_tokens))
         .render();
-    (rendered.text, skills.len() - rendered.omitted)
+    (rendered.text, rendered.items)
 }

@@ -41,7 +41,7 @@ pub use overrides::{PromptDescriptor, PromptOverrides, SectionOverride, ToolOver
 pub use params::{Binding, Bindings, NoParams, Params};
 pub use path::{SectionKey, SectionPath};
 pub use prompt::{Prompt, PromptBuilder};
-pub use render::{RenderWarning, RenderedPrompt, RenderedSection, RenderedTool, Rendering};
+pub use render::{ListedInPrompt, RenderWarning, RenderedPrompt, RenderedSection, RenderedTool, Rendering};
 pub use section::{
     AgentSkillsSection, AnySection, EnabledSkills, InlineSkill, Section, SectionBuilder, SkillsSection,
     WorkspaceSection, kind,

@@ -5,16 +5,18 @@ use std::fmt::Write as _;
 use crate::node::{Found, FoundSkill};
 use crate::skill_list::{ActivationHint, ListedSkill, RenderedList, SkillList};
 
-/// The full list. If it does not fit completely, the skills that fit the task best come first.
-pub(crate) fn full(found: &Found, task: Option<&str>) -> RenderedList {
-    let listed: Vec<ListedSkill<'_>> = ordered(found, task).into_iter().map(as_listed).collect();
+/// The full list, with all skills in its order. If it does not fit completely, the skills that fit the task best come
+/// first.
+pub(crate) fn full<'a>(found: &'a Found, task: Option<&str>) -> (RenderedList, Vec<&'a FoundSkill>) {
+    let order = ordered(found, task);
+    let listed: Vec<ListedSkill<'_>> = order.iter().copied().map(as_listed).collect();
     let activation = found.options.activation_tool.as_deref().map(ActivationHint::Tool);
     let list = SkillList::new(&listed)
         .format(found.options.format)
         .budget(found.options.budget)
         .activation(activation);
     // Only the host knows the agent's search tool.
-    list.search(found.options.search.as_deref()).render()
+    (list.search(found.options.search.as_deref()).render(), order)
 }
 
 /// Replaces a list of which nothing fits, if it fits itself.

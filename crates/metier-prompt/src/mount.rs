@@ -129,6 +129,18 @@ pub enum SkillKind {
     Discovered,
 }
 
+impl SkillKind {
+    /// In messages and JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Attached => "attached",
+            Self::Inline => "inline",
+            Self::Referenced => "referenced",
+            Self::Discovered => "discovered",
+        }
+    }
+}
+
 /// A skill that was read for a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadSkill {

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use metier_skill::tokens;
+use metier_skill::{find_tag, tokens};
 use serde_json::Value;
 
 use crate::disclosure;
@@ -48,6 +48,8 @@ pub struct RenderedPrompt {
     pub tools: Vec<RenderedTool>,
     /// The skills that the agent must be able to find, in the order of the sections.
     pub skills: Vec<RenderedSkill>,
+    /// The skills that lists in the text show by name and description.
+    pub listed: Vec<ListedInPrompt>,
     /// The files that must be in the agent's workspace.
     pub workspace: WorkspaceFiles,
     /// The sections that were shown, in the order of the text.
@@ -66,6 +68,16 @@ impl RenderedPrompt {
     pub fn tokens(&self) -> usize {
         tokens(self.text.len())
     }
+}
+
+/// A skill in a list of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ListedInPrompt {
+    /// The skill.
+    pub skill: RenderedSkill,
+    /// The approximate number of tokens of its entry.
+    pub tokens: usize,
 }
 
 /// A section that was shown.
@@ -244,6 +256,7 @@ impl<'a> Walk<'a> {
         forced: Option<Visibility>,
         above: &[Arc<dyn ToolPolicy>],
     ) -> Result<(), PromptError> {
+        self.warn_of_markup(node);
         if forced.is_none() && self.resolver.is_native(node)? {
             return self.native(node);
         }
@@ -316,7 +329,11 @@ impl<'a> Walk<'a> {
             // An empty list needs no explanation.
             return Ok(String::new());
         }
-        let listed = listing::full(found, self.resolver.session.task.as_deref());
+        let (listed, order) = listing::full(found, self.resolver.session.task.as_deref());
+        let entries = order.into_iter().zip(&listed.items);
+        let entries =
+            entries.map(|(skill, tokens)| ListedInPrompt { skill: skill.wanted.clone(), tokens: *tokens });
+        self.out.listed.extend(entries);
         let section = &mut self.out.sections[place];
         (section.shortened, section.omitted) = (listed.shortened, listed.omitted);
         if listed.omitted > 0 && listed.omitted == found.skills.len() {
@@ -396,6 +413,17 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(false)
+    }
+
+    /// Descriptions are plain text: a tag could end or open a part of what a model reads.
+    fn warn_of_markup(&mut self, node: &Node) {
+        let Content::Inline { name, description } = &node.content else { return };
+        if let Some(tag) = find_tag(description) {
+            let message =
+                format!("the description of skill `{name}` contains `{tag}`, which looks like an XML tag");
+            let (code, target) = ("description-markup", node.path.to_string());
+            self.out.warnings.push(RenderWarning { code, target, message });
+        }
     }
 
     fn warn_not_installed(&mut self, node: &Node) {

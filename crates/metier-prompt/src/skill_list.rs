@@ -57,6 +57,8 @@ pub struct RenderedList {
     pub shortened: usize,
     /// The number of skills that were left out.
     pub omitted: usize,
+    /// The tokens of each skill that was not left out, in order.
+    pub items: Vec<usize>,
 }
 
 impl<'a> SkillList<'a> {
@@ -106,15 +108,17 @@ impl<'a> SkillList<'a> {
         let (before, after) = self.around(self.skills.len() - plan.count);
         let mut text = String::with_capacity(plan.capacity(self, before.len() + after.len()));
         text.push_str(&before);
-        let mut shortened = 0;
+        let (mut shortened, mut items) = (0, Vec::with_capacity(plan.count));
         for (index, skill) in self.skills[..plan.count].iter().enumerate() {
             let cut = plan.cut(index, skill);
             shortened += usize::from(cut.is_some());
+            let start = text.len();
             self.item(skill, cut, index + 1 == plan.count, &mut text);
+            items.push(tokens(text.len() - start));
         }
         text.push_str(&after);
         let omitted = self.skills.len() - plan.count;
-        RenderedList { tokens: tokens(text.len()), shortened, omitted, text }
+        RenderedList { tokens: tokens(text.len()), shortened, omitted, items, text }
     }
 
     /// What happens to each skill and what it costs: where the tokens of [`SkillList::render`] go.

@@ -150,7 +150,7 @@ impl Session {
         let entry = self.find(name)?;
         Self::check_state(&entry, trigger)?;
         let Fresh { mut held, is_changed } = self.read_skill(&entry, trigger)?;
-        let mut notes = self.compatibility_notes(&entry)?;
+        let mut notes = self.requirement_notes(&entry)?;
         if entry.facts.requires().is_some() {
             held.needs = self.catalog.needs(entry.name()).into_iter().map(str::to_owned).collect();
         }
@@ -286,21 +286,36 @@ impl Session {
         used.iter().try_for_each(|approval| store.give_back(approval))
     }
 
-    /// What a skill requires that this machine lacks.
-    fn compatibility_notes(&self, entry: &Entry) -> Result<Vec<String>, SessionError> {
-        let Some(machine) = &self.options.machine else { return Ok(Vec::new()) };
-        let facts = &entry.facts;
-        if facts.compatibility.is_none() && facts.metadata.is_empty() {
-            return Ok(Vec::new());
-        }
-        let metadata = facts.metadata.iter().map(|(key, value)| (&**key, &**value));
-        let found = compatibility(facts.compatibility.as_deref(), metadata, &**machine);
-        let unmet: Vec<String> = found.unmet().map(|one| format!("{}: {}", one.text, one.reason)).collect();
+    /// What a skill requires and that is missing: of this machine, and of other skills.
+    fn requirement_notes(&self, entry: &Entry) -> Result<Vec<String>, SessionError> {
+        let unmet: Vec<String> =
+            self.missing_here(entry).into_iter().chain(self.missing_skills(entry)).collect();
         if !unmet.is_empty() && self.options.require_compatible {
             let (name, reason) = (entry.name().to_owned(), unmet.join("; "));
             return Err(SessionError::Incompatible { name, reason });
         }
         Ok(unmet)
+    }
+
+    fn missing_here(&self, entry: &Entry) -> Vec<String> {
+        let Some(machine) = &self.options.machine else { return Vec::new() };
+        let facts = &entry.facts;
+        if facts.compatibility.is_none() && facts.metadata.is_empty() {
+            return Vec::new();
+        }
+        let metadata = facts.metadata.iter().map(|(key, value)| (&**key, &**value));
+        let found = compatibility(facts.compatibility.as_deref(), metadata, &**machine);
+        found.unmet().map(|one| format!("{}: {}", one.text, one.reason)).collect()
+    }
+
+    /// Other skills that it needs and that do not exist or have the wrong version.
+    fn missing_skills(&self, entry: &Entry) -> Vec<String> {
+        if entry.facts.requires().is_none() {
+            return Vec::new();
+        }
+        let problems = self.catalog.problems().iter();
+        let own = problems.filter(|problem| problem.code.leaves_usable() && problem.path == entry.path());
+        own.map(|problem| problem.message.clone()).collect()
     }
 }
 

@@ -46,6 +46,7 @@ impl Session {
     /// Renders a prompt for the current state of the session. Warnings are recorded once per process.
     pub fn render<O>(&mut self, rendering: &Rendering<O>) -> Result<RenderedPrompt, SessionError> {
         let rendered = rendering.render(&self.view())?;
+        self.record_listed(&rendered)?;
         let prompt = name_of(rendering.prompt());
         for warning in &rendered.warnings {
             // Names come from a file of unknown origin.

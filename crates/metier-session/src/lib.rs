@@ -28,6 +28,7 @@ mod resource;
 mod script;
 mod script_run;
 mod session;
+mod shown;
 mod skill_script;
 mod source;
 mod state;

@@ -164,7 +164,12 @@ impl Session {
         let settled = settled.and_then(|_| self.settle(&request(Action::Read { path })));
         if let Err(SessionError::Denied { decision }) = &settled {
             let arguments = json!({ "skill_name": held.id, "path": path });
-            self.record_decision(TOOL, &arguments.to_string(), decision, vec![held.name.clone()])?;
+            self.record_decision(
+                TOOL,
+                &arguments.to_string(),
+                decision,
+                [(held.name.clone(), held.tree_digest)].into(),
+            )?;
         }
         settled.map(drop)
     }

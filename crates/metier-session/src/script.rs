@@ -286,7 +286,12 @@ impl Session {
         decision: &Decision,
     ) -> Result<(), SessionError> {
         let arguments = json!({ "skill_name": held.id, "script_name": script, "args": call.arguments });
-        self.record_decision(TOOL, &arguments.to_string(), decision, vec![held.name.clone()])?;
+        self.record_decision(
+            TOOL,
+            &arguments.to_string(),
+            decision,
+            [(held.name.clone(), held.tree_digest)].into(),
+        )?;
         match &self.options.recording {
             Recording::Journal(journal) => Ok(journal.ready()?),
             Recording::Nowhere => Ok(()),

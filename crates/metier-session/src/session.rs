@@ -6,12 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use metier_catalog::{Catalog, Entry, Machine};
-use metier_journal::{Clock, Event, Identity, Journal, Privacy, RecordContext, SkillStats, Trigger};
+use metier_journal::{
+    Clock, Event, Identity, Journal, PendingRecord, Privacy, RecordContext, SkillStats, Time, Trigger,
+};
 use metier_policy::{Anchors, Approvals, Approver, Guard, NoApprover, Policy};
 use metier_prompt::SessionState;
 use metier_sandbox::{Executor, Local, ReservedPaths};
 use metier_skill::{Rules, nearest_names};
 use metier_store::Store;
+use uuid::Uuid;
 
 use crate::active_skill::ActiveSkill;
 use crate::approvals::ApprovalStore;
@@ -70,6 +73,8 @@ pub struct SessionOptions {
     pub require_compatible: bool,
     /// The budget; `None` for no limits.
     pub budget: Option<Budget>,
+    /// The task that the session begins with, as its records name it.
+    pub task: Option<String>,
     /// The program that runs the session, for example `claude-code`.
     pub agent: Option<String>,
     /// Who acts: a user, an agent, a program.
@@ -113,6 +118,7 @@ impl SessionOptions {
             machine: None,
             require_compatible: false,
             budget: None,
+            task: None,
             agent: None,
             actor: None,
             principal: None,
@@ -143,6 +149,8 @@ pub struct Session {
     pub(crate) state: SessionState,
     /// Calls that the agent has announced.
     pub(crate) calls: Calls,
+    /// The ids of skills that the model was shown already.
+    pub(crate) shown: BTreeSet<String>,
     /// Warnings that were already reported.
     pub(crate) warned: BTreeSet<(String, String, &'static str)>,
     /// Answers that are valid until the session ends.
@@ -173,7 +181,7 @@ impl Session {
 
     pub(crate) fn new(options: SessionOptions, id: String) -> Self {
         let (actor, identity) = (options.actor.clone(), options.identity.clone());
-        let context = RecordContext { session: Some(id), task: None, actor, identity };
+        let context = RecordContext { session: Some(id), task: options.task.clone(), actor, identity };
         Self {
             catalog: options.catalog.clone(),
             trigger: options.trigger,
@@ -184,6 +192,7 @@ impl Session {
             spent: Spent::default(),
             state: SessionState::default(),
             calls: Calls::default(),
+            shown: BTreeSet::new(),
             warned: BTreeSet::new(),
             answers: Approvals::default(),
             approver: Box::new(NoApprover),
@@ -206,9 +215,9 @@ impl Session {
         self.context.session.as_deref().unwrap_or_default()
     }
 
-    /// Sets the current task.
-    pub fn set_task(&mut self, task: Option<String>) {
-        self.context.task = task;
+    /// Sets the current task, as records name it; the one before.
+    pub fn set_task(&mut self, task: Option<String>) -> Option<String> {
+        std::mem::replace(&mut self.context.task, task)
     }
 
     /// Sets the approver. By default, approval cannot be requested.
@@ -251,19 +260,10 @@ impl Session {
             };
             self.record(&event)?;
         }
-        self.catalog = catalog;
-        Ok(())
-    }
-
-    /// Records that a model was shown skills by name and description, each with its size in tokens.
-    pub fn disclosed<'a>(
-        &mut self,
-        shown: impl IntoIterator<Item = (&'a Entry, u64)>,
-    ) -> Result<(), SessionError> {
-        for (entry, tokens) in shown {
-            let (skill_id, name, tier) = (entry.id.to_string(), entry.name().to_owned(), entry.tier());
-            self.record(&Event::SkillDiscovered { skill_id, name, tier, tokens })?;
+        for id in &changes.changed {
+            self.shown.remove(&id.to_string());
         }
+        self.catalog = catalog;
         Ok(())
     }
 
@@ -320,16 +320,45 @@ impl Session {
 
     /// Records an event, counts it, and calls the handlers. On an error, the operation must not be performed.
     pub(crate) fn record(&mut self, event: &Event) -> Result<(), SessionError> {
-        let clock = &*self.options.clock;
         let (id, time) = match &self.options.recording {
             Recording::Journal(journal) => {
-                let entry = metier_journal::PendingRecord::new(clock, &self.context, event)?;
+                let entry = self.pending(event)?;
                 let known = (entry.id(), entry.time());
                 journal.append(entry)?;
                 known
             }
-            Recording::Nowhere => (clock.id(), clock.now()),
+            Recording::Nowhere => (self.options.clock.id(), self.options.clock.now()),
         };
+        self.tell(id, time, event);
+        Ok(())
+    }
+
+    /// The same for several events, in one step.
+    pub(crate) fn record_all(&mut self, events: &[Event]) -> Result<(), SessionError> {
+        let known: Vec<(Uuid, Time)> = match &self.options.recording {
+            Recording::Journal(journal) => {
+                let entries =
+                    events.iter().map(|event| self.pending(event)).collect::<Result<Vec<_>, _>>()?;
+                let known = entries.iter().map(|entry| (entry.id(), entry.time())).collect();
+                journal.append_all(entries)?;
+                known
+            }
+            Recording::Nowhere => {
+                events.iter().map(|_| (self.options.clock.id(), self.options.clock.now())).collect()
+            }
+        };
+        for ((id, time), event) in known.into_iter().zip(events) {
+            self.tell(id, time, event);
+        }
+        Ok(())
+    }
+
+    fn pending(&self, event: &Event) -> Result<PendingRecord, SessionError> {
+        Ok(PendingRecord::new(&*self.options.clock, &self.context, event)?)
+    }
+
+    /// Counts an event that was recorded, and calls the handlers.
+    fn tell(&mut self, id: Uuid, time: Time, event: &Event) {
         if let Some(name) = event.skill() {
             // Most skills are used more than once.
             match self.stats.get_mut(name) {
@@ -338,7 +367,6 @@ impl Session {
             }
         }
         self.bus.emit(&EmittedEvent { id, time, context: &self.context, event });
-        Ok(())
     }
 
     /// Microseconds since a point in time of this session.

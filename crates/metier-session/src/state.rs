@@ -117,6 +117,7 @@ impl Session {
             spent: self.spent.clone(),
             answers: self.answers.clone(),
             state: self.state.clone(),
+            shown: self.shown.clone(),
             calls: Calls::default(),
             warned: self.warned.clone(),
             approver: Box::new(NoApprover),

@@ -1,5 +1,6 @@
 //! Decides whether a tool may be called while skills are active.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use std::{fs, io};
 
@@ -7,6 +8,7 @@ use metier_journal::Event;
 use metier_policy::{Anchors, Decision, DecisionCode, ToolCall, Verdict};
 use metier_prompt::SessionView;
 use metier_sandbox::leads_to;
+use metier_skill::Digest;
 
 use crate::error::SessionError;
 use crate::session::{Session, recorded_rule, shortened};
@@ -68,7 +70,7 @@ impl Session {
         arguments: &serde_json::Value,
         decision: &Decision,
     ) -> Result<(), SessionError> {
-        let skills = self.active().map(|held| held.name.clone()).collect();
+        let skills = self.active_digests();
         self.record_decision(tool, &arguments.to_string(), decision, skills)
     }
 
@@ -87,13 +89,18 @@ impl Session {
         Err(SessionError::Denied { decision: Box::new(decision) })
     }
 
+    /// The active skills with the digests of their trees, as records name them.
+    pub(crate) fn active_digests(&self) -> BTreeMap<String, Digest> {
+        self.active().map(|held| (held.name.clone(), held.tree_digest)).collect()
+    }
+
     /// Records a decision about a call, with the skills involved.
     pub(crate) fn record_decision(
         &mut self,
         tool: &str,
         arguments: &str,
         decision: &Decision,
-        skills: Vec<String>,
+        skills: BTreeMap<String, Digest>,
     ) -> Result<(), SessionError> {
         self.record(&Event::SkillToolCallDecided {
             tool: shortened(tool),

@@ -26,7 +26,8 @@ use serde_json::{Map, Value, json};
 
 pub use error::{SkillToolError, ToolSubject, quoted_word};
 pub use excerpt::SHOWN_BYTES;
-pub use list::list;
+pub(crate) use list::listed_tokens;
+pub use list::{declared, list};
 pub use read::{ResourceCall, output_answer, resource_call};
 pub use report::{LeftOutput, script_answer};
 pub use run::script_call;
@@ -196,7 +197,11 @@ impl Session {
         let unknown =
             || SkillToolError::Unknown { tool: tool.chars().take(100).collect(), names: options.names };
         match SkillToolKind::find(tool, options.names).ok_or_else(unknown)? {
-            SkillToolKind::List => list(&self.catalog, arguments, options),
+            SkillToolKind::List => {
+                let answer = list(&self.catalog, arguments, options)?;
+                self.disclosed_by(&answer)?;
+                Ok(answer)
+            }
             SkillToolKind::Load => load::load(self, arguments, options),
             SkillToolKind::Read => read::read(self, arguments, options.names),
             SkillToolKind::Run => run::run(self, arguments, options),

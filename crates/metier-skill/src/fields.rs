@@ -477,7 +477,7 @@ fn squash(key: &str) -> String {
 }
 
 /// The first `<…>` that looks like a tag.
-fn find_tag(text: &str) -> Option<&str> {
+pub fn find_tag(text: &str) -> Option<&str> {
     let mut rest = text;
     loop {
         rest = &rest[rest.find('<')?..];

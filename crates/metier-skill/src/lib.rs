@@ -61,7 +61,7 @@ pub use digest::{Digest, ParseDigestError};
 pub use disk::{VCS_DIRECTORIES, is_searched};
 pub use error::SkillError;
 pub use escape::{Escape, Replacement, escape_xml};
-pub use fields::DESCRIPTION_MAX;
+pub use fields::{DESCRIPTION_MAX, find_tag};
 pub use fix::apply_fixes;
 pub use folder::{CapturedSkill, Folder};
 pub use location::{Location, SKILL_FILES, effective_name, is_skill_directory, load_skill, validate_skill};

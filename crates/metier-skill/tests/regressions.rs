@@ -7,7 +7,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use metier_skill::{
-    Code, Folder, Origin, Reading, Rules, SkillError, SymlinkPolicy, Tree, apply_fixes, read, validate_skill,
+    Code, Folder, Origin, Reading, Rules, Severity, SkillError, SymlinkPolicy, Tree, apply_fixes, read,
+    validate_skill,
 };
 
 /// Reads frontmatter in a directory `s`, under the standard rules.
@@ -206,4 +207,25 @@ fn client_fields_are_typed_where_metier_uses_them() {
         !plain.is_hidden_from_models() && plain.is_user_invocable() && plain.disallowed_tools().is_none()
     );
     assert_eq!(plain.version(), Some("2"));
+}
+
+/// The example of the fifth specification.
+#[test]
+fn the_brand_guidelines_are_valid_in_every_profile() {
+    let text = "---\nname: brand-guidelines\ndescription: Apply Acme brand guidelines to presentations and documents.\n\
+                license: Proprietary\ncompatibility: Requires access to fonts under /assets/fonts\n\
+                allowed-tools: Read Write Bash(convert:*) Bash(jq:*)\nmetadata:\n  author: acme\n  version: \"1.0\"\n---\n\n\
+                # Brand Guidelines\n\nFollow these rules when generating any deck or report.\n\n## Examples\n\
+                - Use the Acme title slide template for all decks.\n";
+    for rules in [Rules::strict(), Rules::standard(), Rules::lenient()] {
+        let reading = read(text, Origin::directory("brand-guidelines"), &rules);
+        let bad = reading.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+        assert_eq!(bad.map(|found| found.code).collect::<Vec<_>>(), []);
+        let skill = reading.skill.unwrap();
+        assert_eq!(
+            skill.allowed_tools.as_ref().unwrap().rules(),
+            ["Read", "Write", "Bash(convert:*)", "Bash(jq:*)"]
+        );
+        assert_eq!((skill.license.as_deref(), skill.version()), (Some("Proprietary"), Some("1.0")));
+    }
 }

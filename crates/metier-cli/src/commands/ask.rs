@@ -1,30 +1,29 @@
 //! `metier ask`: one question to an agent, with the skills that it may use, and its answer.
 
+mod shown;
+
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use metier_harness::{
-    AgentEvent, AgentEventKind, Evaluation, PermissionAnswer, PermissionRequest, Permissions, evaluate,
-};
+use metier_harness::{PermissionAnswer, PermissionRequest, Permissions, evaluate};
 use metier_host::{Approve, HostCatalog, HostSession, confirm, is_terminal_attached};
 use metier_policy::Decision;
 use metier_prompt::{Prompt, Rendering, Section, SkillMount};
 use metier_sandbox::Cancel;
 use metier_session::Budget;
 use metier_skill::visible;
-use serde::Serialize;
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use self::shown::Shown;
 use crate::asking::{Asked, ModelServer, asked};
 use crate::exit::{Exit, UsageError};
 use crate::host::{Flags, tell};
 use crate::output::Output;
 use crate::placing::Placing;
-use crate::table::one_line;
 
 /// Ask an agent one question, with the skills you give it
 ///
@@ -37,6 +36,7 @@ Examples:
   metier ask claude --skill release-notes 'Write the notes for 1.4'
   metier ask claude --schema review.json --quiet 'Review src/' | jq .issues
   metier ask goose --json 'Summarise README.md'           one event per line, then the result
+  metier ask claude --keep 'Find the bug'                 then: metier ask claude --resume ID 'Fix it'
   metier ask openai --model gpt-5 --skill release-notes 'Write the notes for 1.4'
   metier ask openai --api chat --base-url http://127.0.0.1:4000/v1 --model local 'Hello'")]
 pub(crate) struct Args {
@@ -72,6 +72,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TOKENS")]
     budget: Option<u64>,
 
+    /// Keep the conversation, so that `--resume` can continue it
+    #[arg(long)]
+    keep: bool,
+
+    /// Continue a conversation that was kept: its id. Claude Code finds it in the same directory only
+    #[arg(long, value_name = "ID")]
+    resume: Option<String>,
+
     /// Who decides about tools that need permission and that no rule allows or denies
     #[arg(long, value_name = "WHO", default_value = "ask")]
     permissions: Deciding,
@@ -104,7 +112,8 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let schema = args.schema.as_deref().map(read_schema).transpose()?;
     let skills = args.catalog.find(output)?;
     let mounts = args.mounts(&skills, output)?;
-    let harness = args.server.harness(args.agent, &args.place, skills.metier(), &mounts)?;
+    let keeps = args.keep || args.resume.is_some();
+    let harness = args.server.harness(args.agent, &args.place, keeps, skills.metier(), &mounts)?;
     let rendering = args.rendering(mounts)?;
     let mut session = args.session(&skills)?;
     let cancel = Cancel::new()?;
@@ -112,8 +121,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let ending = signals.handle();
     cancel_at(signals, cancel.clone());
     // Two closures print: events, and questions about permissions.
-    let shown =
-        RefCell::new(Shown { output, is_json: args.json, has_schema: schema.is_some(), is_open: false });
+    let shown = RefCell::new(Shown::new(output, harness.title(), args.json, schema.is_some(), keeps));
     let mut asking = evaluate(&*harness, rendering)
         .cancel(cancel)
         .on_event(|event| shown.borrow_mut().event(event))
@@ -124,6 +132,9 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     if let Some(model) = &args.model {
         asking = asking.model(model);
     }
+    if let Some(id) = &args.resume {
+        asking = asking.resume(id);
+    }
     let answer = match schema {
         None => asking.run(&mut session).map(|answer| shown.borrow_mut().end(&answer, None)),
         Some(schema) => asking.run_json(schema, &mut session).map(|answer| {
@@ -132,7 +143,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         }),
     };
     ending.close();
-    let Shown { output, .. } = shown.into_inner();
+    let output = shown.into_inner().stop();
     tell(&session.close()?, output)?;
     answer??;
     Ok(Exit::Done)
@@ -204,92 +215,4 @@ fn read_schema(path: &Path) -> anyhow::Result<Value> {
         return Err(wrong("it must be a JSON object".to_owned()).into());
     }
     Ok(schema)
-}
-
-/// What is shown while the agent works.
-struct Shown<'a> {
-    output: &'a mut Output,
-    is_json: bool,
-    has_schema: bool,
-    /// Whether a text was begun and its line is not ended.
-    is_open: bool,
-}
-
-/// The last line of `--json`.
-#[derive(Serialize)]
-struct Finished<'a, T> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    #[serde(flatten)]
-    answer: &'a Evaluation<T>,
-}
-
-impl Shown<'_> {
-    fn event(&mut self, event: &AgentEvent) {
-        // If nothing can be shown any more, the agent finishes all the same, and what it did is in the journal.
-        let _ = self.try_event(event);
-    }
-
-    fn try_event(&mut self, event: &AgentEvent) -> std::io::Result<()> {
-        if self.is_json {
-            self.output.json_lines(event)?;
-            return self.output.flush();
-        }
-        match &event.kind {
-            // A typed answer is printed as a whole, when it is known to have the type.
-            AgentEventKind::Text { text } if !self.has_schema && event.subagent.is_none() => {
-                self.is_open = !text.ends_with('\n');
-                self.output.text(text)?;
-                self.output.flush()
-            }
-            AgentEventKind::ToolCall { tool, arguments, skill: None, .. } => {
-                let arguments: String = one_line(&arguments.to_string()).chars().take(100).collect();
-                self.note(&format!("tool: {tool} {arguments}"))
-            }
-            AgentEventKind::SkillActivated { name, digest, .. } => {
-                let digest =
-                    digest.map(|digest| format!(" ({})", &digest.to_string()[..19])).unwrap_or_default();
-                self.note(&format!("skill: {name}{digest}"))
-            }
-            AgentEventKind::PermissionAnswered { is_allowed: false, reason, .. } => {
-                self.note(&format!("denied: {reason}"))
-            }
-            AgentEventKind::Repairing { reason } => {
-                self.note(&format!("note: the answer does not match the schema ({reason}); asking again"))
-            }
-            AgentEventKind::Notice { text } => self.note(&format!("note: {}", one_line(text))),
-            _ => Ok(()),
-        }
-    }
-
-    /// A line to standard error, after a text that was begun.
-    fn note(&mut self, line: &str) -> std::io::Result<()> {
-        self.end_line()?;
-        self.output.note(line)
-    }
-
-    fn end_line(&mut self) -> std::io::Result<()> {
-        if std::mem::take(&mut self.is_open) {
-            self.output.text("\n")?;
-        }
-        Ok(())
-    }
-
-    fn end<T: Serialize>(&mut self, answer: &Evaluation<T>, value: Option<&Value>) -> std::io::Result<()> {
-        if self.is_json {
-            return self.output.json_lines(&Finished { kind: "result", answer });
-        }
-        self.end_line()?;
-        if let Some(value) = value {
-            self.output.json(value)?;
-        }
-        let usage = answer.usage.counted();
-        let cost = answer.cost.map(|cost| format!(", {cost}")).unwrap_or_default();
-        let model = answer.model.as_deref().unwrap_or("unknown model");
-        let (turns, input, out) = (answer.turns, usage.input, usage.output);
-        self.output.note(format_args!(
-            "{}: {turns} model requests, {input} input tokens, {out} output tokens{cost}",
-            one_line(model)
-        ))
-    }
 }

@@ -136,6 +136,11 @@ fn settings(metier: &Metier) -> Vec<(&'static str, Value, String)> {
         ("root", json!(text), root.origin.to_string())
     });
     let others = [
+        (
+            "require_compatible",
+            json!(config.require_compatible.value),
+            config.require_compatible.origin.to_string(),
+        ),
         ("usual_roots", json!(config.usual_roots.value), config.usual_roots.origin.to_string()),
         ("builtin", json!(config.builtin.value), config.builtin.origin.to_string()),
         ("profile", json!(config.profile.value.as_str()), config.profile.origin.to_string()),

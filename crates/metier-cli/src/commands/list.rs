@@ -2,6 +2,7 @@
 
 use metier_catalog::{Entry, Problem, State};
 use metier_host::{HostCatalog, Refusal};
+use metier_session::tools::declared;
 use serde::Serialize;
 use serde::ser::{SerializeSeq as _, Serializer};
 
@@ -103,6 +104,8 @@ struct Row<'a> {
     state: State,
     #[serde(skip_serializing_if = "Option::is_none")]
     shadowed_by: Option<&'a metier_catalog::SkillId>,
+    #[serde(flatten)]
+    declared: serde_json::Map<String, serde_json::Value>,
 }
 
 fn text<S: Serializer>(value: &impl std::fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
@@ -125,6 +128,7 @@ fn rows<S: Serializer>(entries: &[&Entry], serializer: S) -> Result<S::Ok, S::Er
             enabled: entry.is_enabled(),
             state: entry.state,
             shadowed_by: entry.shadowed_by.as_ref(),
+            declared: declared(entry),
         })?;
     }
     rows.end()

@@ -8,6 +8,7 @@ use metier_fake_model::{Request, Server, Step};
 use serde_json::Value;
 
 use crate::support::Place;
+use crate::terminal::watched;
 
 /// Ready, then prompted.
 const BEGINS: &str = r#"
@@ -55,8 +56,10 @@ frame '{"type":"assistant","message":{"id":"m0","content":[{"type":"tool_use","i
     assert_eq!((output.status.code(), out.as_str()), (Some(0), "Hello.\n"), "{err}");
     let lines: Vec<&str> = err.lines().collect();
     assert!(lines[0].starts_with("skill: one (sha256:"), "{err}");
-    assert_eq!(lines[1], r#"tool: Bash {"command":"git log"}"#);
-    assert_eq!(lines[2], "fake-model: 2 model requests, 30 input tokens, 15 output tokens, $0.00042");
+    assert_eq!(lines[1], "tool: Bash git log");
+    let used =
+        "fake-model: 2 model requests, 30 input tokens, 15 output tokens, $0.00042, 2 tool calls, 1 skill, ";
+    assert!(lines[2].starts_with(used) && lines[2].ends_with(" s"), "{err}");
     assert_eq!(fs::read_dir(place.temporary()).unwrap().count(), 0, "the home is gone");
     let stats = said(&place.at_home(&["audit", "stats"]).output().unwrap()).0;
     assert!(
@@ -193,7 +196,7 @@ cat >/dev/null
     let output = command.env("PATH", "/usr/bin:/bin").env("TMPDIR", place.temporary()).output().unwrap();
     let (out, err) = said(&output);
     assert_eq!((output.status.code(), out.as_str()), (Some(0), "Hello.\n"), "{err}");
-    assert!(err.ends_with("fake-model: 1 model requests, 10 input tokens, 5 output tokens\n"), "{err}");
+    assert!(err.contains("fake-model: 1 model request, 10 input tokens, 5 output tokens, "), "{err}");
     assert_eq!(fs::read_dir(place.temporary()).unwrap().count(), 0, "the home is gone");
 }
 
@@ -220,9 +223,10 @@ fn a_model_server_loads_skills_through_tools() {
         let (out, err) = said(&output);
         assert_eq!((output.status.code(), out.as_str()), (Some(0), "Hello.\n"), "{err}");
         let lines: Vec<&str> = err.lines().collect();
-        assert_eq!(lines[0], r#"tool: load_skill {"skill_name":"one"}"#);
+        assert_eq!(lines[0], "tool: load_skill one");
         assert!(lines[1].starts_with("skill: one (sha256:"), "{err}");
-        assert_eq!(lines[2], "fake-model: 2 model requests, 20 input tokens, 10 output tokens");
+        let used = "fake-model: 2 model requests, 20 input tokens, 10 output tokens, 1 tool call, 1 skill, ";
+        assert!(lines[2].starts_with(used), "{err}");
         assert!(requests[0].contains("What is $this?"));
         assert!(!requests[0].contains("Text of one.") && requests.len() == 2);
         assert_eq!(fs::read_dir(place.temporary()).unwrap().count(), 0, "the copies are gone");
@@ -289,4 +293,62 @@ fn a_model_server_answers_with_a_schema() {
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["n"], 3, "{err}");
     assert!(requests[0].contains("json_schema") && requests.len() == 2);
     assert!(err.contains("asking again"), "{err}");
+}
+
+#[test]
+fn a_conversation_that_is_kept_can_be_resumed() {
+    let place = Place::new();
+    let keeps = r#"mkdir -p "$HOME/.claude/projects/p" && echo words >"$HOME/.claude/projects/p/c1.jsonl""#;
+    let output = ask(&place, &format!("{keeps}{HELLO}"), &["--keep", "Hi"]).output().unwrap();
+    let (_, err) = said(&output);
+    assert!(err.ends_with("\ncontinue with --resume c1\n"), "{err}");
+    let resumes = r#"
+case "$*" in *--resume=c1*) found=$(cat "$HOME/.claude/projects/p/c1.jsonl");; esac
+frame "{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"$found\"}"
+"#;
+    let output = ask(&place, resumes, &["--resume", "c1", "More"]).output().unwrap();
+    assert_eq!(said(&output).0, "words\n", "{}", said(&output).1);
+    // Without being asked for, nothing is kept.
+    let place = Place::new();
+    assert!(ask(&place, &format!("{keeps}{HELLO}"), &["Hi"]).output().unwrap().status.success());
+    assert!(!place.path().join("me/.local/state/metier/conversations").exists());
+    let output = place.at_home(&["ask", "openai", "--model", "m", "--keep", "Hi"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output).1);
+}
+
+/// The agent waits at a pipe until the terminal shows that a command runs.
+#[test]
+fn a_narrow_terminal_shows_one_line_for_each_call_and_what_is_waited_for() {
+    let place = Place::new();
+    let pipe = place.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let script = format!(
+        r#"
+frame '{{"type":"assistant","message":{{"id":"m0","content":[{{"type":"text","text":"I look."}},{{"type":"tool_use","id":"t1","name":"Bash","input":{{"command":"git log --oneline --decorate --graph --all"}}}}]}}}}'
+read -r go <{}
+frame '{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"fatal: not a git repository\nmore"}}]}}}}'
+{HELLO}"#,
+        pipe.display()
+    );
+    let (mut go, opened) = (None, pipe.clone());
+    let (seen, status) = watched(ask(&place, &script, &["--deadline", "60", "Hi"]), 40, move |screen| {
+        if go.is_none() && screen.contains("running Bash… ") {
+            go = Some(fs::write(&opened, "go\n"));
+        }
+    });
+    assert!(status.success(), "{seen}");
+    let plain = seen.replace("\r\n", "\n");
+    // What was waited for is erased.
+    let lines: Vec<&str> = plain.lines().map(|line| line.rsplit("\r\u{1b}[2K").next().unwrap()).collect();
+    let all = lines.join("\n");
+    for line in [
+        "I look.",
+        "tool: Bash git log --oneline --decorate…",
+        "failed: fatal: not a git repository",
+        "Hello.",
+    ] {
+        assert!(lines.contains(&line), "{line}: {all:?}");
+    }
+    assert!(lines.iter().all(|line| line.chars().count() <= 40), "{all:?}");
+    assert!(all.contains("fake-model: 2 model requests,"), "{all:?}");
 }

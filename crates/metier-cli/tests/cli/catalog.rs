@@ -54,7 +54,9 @@ fn json_has_the_documented_shape() {
         "skill_md_digest": digest,
         "enabled": true,
         "state": "on",
+        "last_modified": pdf["last_modified"],
     });
+    assert!(metier_journal::Time::parse(pdf["last_modified"].as_str().unwrap()).is_some(), "{pdf}");
     assert_eq!(*pdf, wanted);
     assert_eq!(listed["shadowed"][0]["id"], "third_party/pdf");
     assert_eq!(listed["shadowed"][0]["shadowed_by"], "user/pdf");

@@ -140,7 +140,8 @@ fn command(key: &str, params: &Value, home: &Path) -> PermissionRequest {
     match text(params, "kind") {
         None | Some("command") => {
             let mut asked = PermissionRequest::new(key, "Bash", json!({ "command": script }));
-            asked.reads = files_read(&script, home).unwrap_or_default();
+            let working = text(params, "cwd").map(Path::new).filter(|path| path.is_absolute());
+            asked.reads = files_read(&script, home, working).unwrap_or_default();
             asked
         }
         Some(kind) => {

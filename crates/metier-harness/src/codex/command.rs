@@ -58,7 +58,7 @@ fn unquoted(quoted: &str) -> Option<String> {
 
 /// The files that a script reads, if it is one plain command that does nothing else: no expansions but of the home
 /// directory, no redirections, no patterns.
-pub(super) fn files_read(script: &str, home: &Path) -> Option<Vec<PathBuf>> {
+pub(super) fn files_read(script: &str, home: &Path, working: Option<&Path>) -> Option<Vec<PathBuf>> {
     let words = words_of(script)?;
     let (program, mut operands) = words.split_first()?;
     let is_sed = program == "sed";
@@ -72,7 +72,9 @@ pub(super) fn files_read(script: &str, home: &Path) -> Option<Vec<PathBuf>> {
     } else if !READERS.contains(&program.as_str()) {
         return None;
     }
-    let is_file = |word: &&String| word.starts_with('/') || word.starts_with("$HOME/");
+    // Without a slash, a word could be something else.
+    let is_relative = |word: &str| working.is_some() && !word.starts_with(['-', '$']) && word.contains('/');
+    let is_file = |word: &&String| word.starts_with('/') || word.starts_with("$HOME/") || is_relative(word);
     // The only other words are options and their numbers.
     let is_option = |word: &String| {
         let bare = word.strip_prefix('-').unwrap_or(word);
@@ -86,13 +88,13 @@ pub(super) fn files_read(script: &str, home: &Path) -> Option<Vec<PathBuf>> {
     if files.is_empty() || !others.into_iter().all(is_option) {
         return None;
     }
-    files.into_iter().map(|file| absolute(file, home)).collect()
+    files.into_iter().map(|file| absolute(file, home, working)).collect()
 }
 
-fn absolute(file: &str, home: &Path) -> Option<PathBuf> {
+fn absolute(file: &str, home: &Path, working: Option<&Path>) -> Option<PathBuf> {
     normal(&match file.strip_prefix("$HOME/") {
         Some(below) => home.join(below),
-        None => PathBuf::from(file),
+        None => working.map_or_else(|| PathBuf::from(file), |working| working.join(file)),
     })
 }
 
@@ -163,9 +165,16 @@ mod tests {
 
     #[test]
     fn only_plain_commands_are_known_to_read() {
-        let read = |script: &str| files_read(script, Path::new("/me"));
+        let read = |script: &str| files_read(script, Path::new("/me"), None);
         let one = |path: &str| Some(vec![PathBuf::from(path)]);
         assert_eq!(read("cat /s/a/SKILL.md"), one("/s/a/SKILL.md"));
+        let here = |script: &str| files_read(script, Path::new("/me"), Some(Path::new("/w")));
+        assert_eq!(here("head -n 5 skills/a/SKILL.md"), one("/w/skills/a/SKILL.md"));
+        assert_eq!(here("cat ./a /b"), Some(vec!["/w/a".into(), "/b".into()]));
+        for script in ["cat ../a", "cat s/../../etc/x", "cat -x/y", "cat a.md", "cat $PWD/x", "sh a/b"] {
+            assert_eq!(here(script), None, "{script}");
+        }
+        assert_eq!(read("cat a/b"), None);
         assert_eq!(read("sed -n '1,200p' /s/a/SKILL.md"), one("/s/a/SKILL.md"));
         assert_eq!(read("sed -n 1,$p /s"), None);
         assert_eq!(read("sed -n '1,$p' /s"), one("/s"));

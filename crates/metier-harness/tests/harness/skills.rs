@@ -120,6 +120,38 @@ fn a_skill_that_is_not_there_is_an_error_and_leaves_no_home() {
     assert!(ground.left().is_empty());
 }
 
+/// What is written in a prompt, or referred to by it, is said with the place where it should have been.
+#[test]
+fn a_skill_of_a_prompt_that_cannot_be_installed_is_named_with_the_place() {
+    let ground = Ground::new();
+    let agent = ground.answering("end done");
+    let directory = ground.skill("notes", "", "Text.");
+    let section = SkillsSection::new().reference(SkillRef::new(&directory));
+    let reader = SkillsOnDisk::new(ground.path("skills"));
+    let rendering = rendering(builder().skill_reader(reader).section(section));
+    fs::remove_dir_all(&directory).unwrap();
+    let error = evaluate(&agent, rendering).run(&mut ground.session()).unwrap_err();
+    assert_eq!(error.code(), "skill-installation", "{error}");
+    let text = error.to_string();
+    assert!(text.contains("referenced skill `notes`") && text.contains("/.claude/skills"), "{text}");
+    assert!(ground.left().is_empty());
+}
+
+#[test]
+fn a_skill_that_is_added_to_a_home_is_recorded() {
+    let ground = Ground::new();
+    let skill = ground.skill("late", "", "Text.");
+    let mut setup = ground.setup();
+    setup.program = "/bin/sh".into();
+    let place = setup.make(&metier_prompt::WorkspaceFiles::default()).unwrap();
+    let mut session = ground.session();
+    let mounted = place.inject(&mut session, &SkillMount::new(skill)).unwrap();
+    assert!(mounted.path.join("SKILL.md").is_file());
+    let event = &ground.recorded("skills.mounted")[0];
+    assert_eq!(event["skills"]["late"], mounted.tree_digest.to_string());
+    assert!(event["place"].as_str().unwrap().ends_with("/.claude/skills"), "{event}");
+}
+
 const LOADS: &str = "skill 1 codeword; result 1 'Launching skill'; end done";
 
 fn codeword(ground: &Ground, frontmatter: &str) -> Rendering {

@@ -1,7 +1,7 @@
 //! Tools of a prompt, called by an agent through the session.
 
 use metier_harness::evaluate;
-use metier_prompt::{Prompt, Rendering, Section, Tool, ToolAnswer, ToolContext, ToolResult};
+use metier_prompt::{Prompt, Rendering, Section, SkillMount, Tool, ToolAnswer, ToolContext, ToolResult};
 use metier_session::{Budget, Session};
 use metier_skill::Coded as _;
 use schemars::JsonSchema;
@@ -44,6 +44,34 @@ fn a_tool_gets_the_context_of_the_session_and_is_recorded() {
     assert_eq!(call["outcome"], "done");
     assert_eq!(call["notes"].as_array().unwrap().len(), 1);
 }
+
+/// A tool knows which skills are active, and the record of its call has their digests.
+#[test]
+fn a_tool_gets_the_active_skills_with_their_digests() {
+    let ground = Ground::new();
+    let skill = ground.skill("codeword", "", "Text.");
+    let which =
+        Tool::new("which", "Says which skills are active", |_: Nothing, context: &mut ToolContext<'_>| {
+            let active: Vec<String> =
+                context.skills.iter().map(|(id, digest)| format!("{id} {digest}")).collect();
+            ToolResult::Ok(ToolAnswer::message(active.join(", ")))
+        });
+    let section = Section::new("task", "Task").body("Do it.").tool(which).skill(SkillMount::new(skill));
+    let rendering = Prompt::builder("tests", "which").section(section).build().unwrap().rendering();
+    let agent = ground.answering(
+        "skill 1 codeword; result 1 'Launching skill'; tool 2 which '{}'\n\
+         end \"$(printf '%s' \"$answer\" | grep -o 'user/codeword sha256:[0-9a-f]*')\"",
+    );
+    let answer = evaluate(&agent, rendering).run(&mut ground.session()).unwrap();
+    let digest = answer.skills[0].digest.unwrap().to_string();
+    assert_eq!(answer.text, format!("user/codeword {digest}"));
+    for kind in ["tool.invoked", "skill.tool_call_decided"] {
+        assert_eq!(ground.recorded(kind)[0]["skills"]["codeword"], digest, "{kind}");
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
 
 #[test]
 fn wrong_arguments_and_unknown_tools_are_told_to_the_agent() {

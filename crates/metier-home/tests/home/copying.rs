@@ -244,8 +244,37 @@ fn m14_exactly_the_limit_fits() {
         let source = ground.skill("full");
         let rest = limit - skill_md("full").len() + more;
         ground.write("full/data.bin", vec![0; rest]);
-        assert_eq!(mount(&ground, &source, &MountOptions::default()).is_ok(), is_fine, "{more}");
+        for validate in [true, false] {
+            let options = MountOptions { validate, ..MountOptions::default() };
+            let place = ground.path(if validate { "out" } else { "other" });
+            let mounted = mount_skills(&[SkillMount::new(&source)], &place, &options);
+            let code = mounted.as_ref().err().map(HomeError::code);
+            assert_eq!(code, (!is_fine).then_some("mount-size"), "{more}");
+        }
     }
+}
+
+/// The fixture of the first specification: a file without frontmatter.
+#[test]
+fn a_file_without_frontmatter_gets_one_where_that_is_wanted() {
+    let ground = Ground::new();
+    let source = ground.write("test-skill.md", "# Test Skill\n\nDoes testing.");
+    assert_eq!(mount(&ground, &source, &MountOptions::default()).unwrap_err().code(), "skill-validation");
+    let mut options = MountOptions::default();
+    options.rules.synthesize_frontmatter = true;
+    for (target, named, name) in [("out", None, "test-skill"), ("other", Some("checks"), "checks")] {
+        let mut skill = SkillMount::new(&source);
+        if let Some(named) = named {
+            skill = skill.named(named);
+        }
+        let mounted = mount_skills(&[skill], &ground.path(target), &options).unwrap();
+        let text = fs::read_to_string(mounted[0].path.join("SKILL.md")).unwrap();
+        let head = format!("---\nname: {name}\ndescription: Does testing.\n---\n");
+        assert_eq!(text, format!("{head}# Test Skill\n\nDoes testing."));
+    }
+    // A directory says what it is.
+    ground.write("bare/SKILL.md", "# Test Skill\n\nDoes testing.");
+    assert_eq!(mount(&ground, &ground.path("bare"), &options).unwrap_err().code(), "skill-validation");
 }
 
 #[test]

@@ -25,6 +25,7 @@ pub(super) struct File {
     #[serde(default)]
     pub(super) roots: Vec<String>,
     pub(super) usual_roots: Option<bool>,
+    pub(super) require_compatible: Option<bool>,
     pub(super) builtin: Option<bool>,
     pub(super) profile: Option<Profile>,
     pub(super) precedence: Option<Vec<Tier>>,

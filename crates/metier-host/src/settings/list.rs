@@ -43,6 +43,7 @@ impl SettingInfo {
 /// Variables that do not correspond to a setting.
 pub const OTHER_VARIABLES: &[(&str, &str)] = &[
     ("METIER_CONFIG", "the settings file to read instead of `~/.config/metier/config.toml`"),
+    ("METIER_TASK", "the task that a session belongs to, as its records name it (`task_id`)"),
     ("METIER_OTLP_HEADERS", "headers for `METIER_OTLP_ENDPOINT`, as `name=value,name=value`"),
 ];
 
@@ -51,6 +52,7 @@ pub const SETTINGS: &[SettingInfo] = &[
     file("roots", "list of `DIR` or `DIR:TIER`", "", "Skill roots beside the usual ones. A path is relative to the file, or begins with `~`. The variable separates roots with commas; variable and flag replace all other roots.")
         .variable("METIER_ROOTS")
         .flag("--root"),
+    file("require_compatible", "`true` or `false`", "false", "Whether a skill is refused if this machine, or a skill that it needs, does not fit its requirements. Without it, the model is told. A project can only switch it on."),
     file("usual_roots", "`true` or `false`", "true", "Whether the usual roots are searched."),
     file("builtin", "`true` or `false`", "true", "Whether the skills inside metier are in the catalog.")
         .variable("METIER_BUILTIN"),

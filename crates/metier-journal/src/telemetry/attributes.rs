@@ -54,8 +54,8 @@ impl Attributes {
         self.with(key, Value::Flag(flag))
     }
 
-    pub(super) fn list(self, key: &str, texts: &[String]) -> Self {
-        let texts = texts.iter().take(MAX_LIST).map(|text| Value::Text(cut(text).to_owned()));
+    pub(super) fn list<'a>(self, key: &str, texts: impl IntoIterator<Item = &'a String>) -> Self {
+        let texts = texts.into_iter().take(MAX_LIST).map(|text| Value::Text(cut(text).to_owned()));
         let values = texts.map(|text| AnyValue { value: Some(text) }).collect();
         self.with(key, Value::List(ArrayValue { values }))
     }

@@ -107,6 +107,10 @@ names! {
     SCRIPT_RUNS = "metier.script.runs";
     SCRIPT_DURATION = "metier.script.duration";
     TOOL_CALLS = "metier.tool_calls";
+    EVALUATIONS = "metier.evaluations";
+    EVALUATION_TOKENS = "metier.evaluation.tokens";
+    TOTAL_COST = "metier.evaluation.cost";
+    TOKEN_TYPE = "gen_ai.token.type";
     APPROVALS = "metier.approvals";
     DISCLOSURE = "metier.disclosure";
     OVERFLOW = "otel.metric.overflow";

@@ -155,7 +155,7 @@ fn shape(event: &Event, kind: &str) -> Option<Shape> {
                 .content(names::TOOL_CALL_ARGUMENTS, Some(arguments))
                 .text(names::TOOL_CALL_DECISION, decision)
                 .text(names::TOOL_CALL_CODE, code)
-                .list(names::SKILLS_ACTIVE, skills);
+                .list(names::SKILLS_ACTIVE, skills.keys());
             Some(Shape::new(format!("{} {tool}", names::CHECK_TOOL_CALL), attributes))
         }
         _ => Some(Shape::new(kind.to_owned(), point(event))),
@@ -202,7 +202,7 @@ fn tool_call(call: &ToolInvoked) -> Shape {
         .content(names::TOOL_CALL_ARGUMENTS, Some(&call.arguments))
         .content(names::TOOL_CALL_ANSWER, Some(&call.answer))
         .text(names::TOOL_CALL_OUTCOME, call.outcome.as_str())
-        .list(names::SKILLS_ACTIVE, &call.skills);
+        .list(names::SKILLS_ACTIVE, call.skills.keys());
     let is_error = matches!(call.outcome, ToolOutcome::Failed | ToolOutcome::Refused);
     Shape {
         name: format!("{} {}", names::EXECUTE_TOOL, call.tool),
@@ -269,7 +269,7 @@ fn point(event: &Event) -> Attributes {
             .text(names::MUTATION_REQUEST, request_id)
             .text(names::MUTATION_TARGET, target)
             .content(names::MUTATION_PAYLOAD, Some(payload))
-            .list(names::SKILLS_ACTIVE, &skills.keys().cloned().collect::<Vec<_>>()),
+            .list(names::SKILLS_ACTIVE, skills.keys()),
         Event::MutationDecided { request_id, outcome, code } => attributes
             .text(names::MUTATION_REQUEST, request_id)
             .text(names::MUTATION_OUTCOME, outcome)

@@ -9,7 +9,7 @@ use super::messages::{
 };
 use super::names;
 use super::seen::{Seen, nanoseconds, outcome_word, trigger_word};
-use crate::event::{Event, ScriptOutcome};
+use crate::event::{EvaluationEnd, Event, ScriptOutcome};
 
 /// The most combinations of attributes; what comes on top is counted together. Names come from models too, and those make up any number.
 const MAX_SERIES: usize = 2000;
@@ -25,6 +25,9 @@ const COUNTERS: &[(&str, &str, &str)] = &[
     (names::SKILL_TOKENS, "{token}", "What was put into a model's context"),
     (names::SCRIPT_RUNS, "{run}", "Scripts that ran, or were kept from running"),
     (names::TOOL_CALLS, "{call}", "Calls of tools that the policy decided on"),
+    (names::EVALUATIONS, "{evaluation}", "Prompts that agents answered, or failed to"),
+    (names::EVALUATION_TOKENS, "{token}", "Tokens that agents used for prompts"),
+    (names::TOTAL_COST, "{microdollar}", "What agents said that prompts cost"),
     (names::APPROVALS, "{approval}", "Questions that a person answered"),
 ];
 
@@ -91,6 +94,7 @@ impl Totals {
                 let labels = [(names::TOOL_NAME, tool.as_str()), (names::TOOL_CALL_DECISION, decision)];
                 self.add(names::TOOL_CALLS, &labels, 1);
             }
+            Some(Event::EvaluationEnded(ended)) => self.evaluation(ended),
             Some(Event::SkillApproval { name, access, answer, .. }) => {
                 let labels = [
                     (names::SKILL_NAME, name.as_str()),
@@ -100,6 +104,23 @@ impl Totals {
                 self.add(names::APPROVALS, &labels, 1);
             }
             _ => {}
+        }
+    }
+
+    fn evaluation(&mut self, ended: &EvaluationEnd) {
+        let agent = (names::AGENT, ended.agent.as_str());
+        let model = ended.model.as_deref().map(|model| (names::RESPONSE_MODEL, model));
+        let failed = ended.code.as_deref().map(|code| (names::ERROR_TYPE, code));
+        let labels: Vec<_> = std::iter::once(agent).chain(failed).collect();
+        self.add(names::EVALUATIONS, &labels, 1);
+        for (kind, tokens) in [("input", ended.input), ("output", ended.output)] {
+            let labels: Vec<_> =
+                std::iter::once(agent).chain(model).chain([(names::TOKEN_TYPE, kind)]).collect();
+            self.add(names::EVALUATION_TOKENS, &labels, tokens);
+        }
+        if let Some(cost) = ended.cost_microdollars {
+            let labels: Vec<_> = std::iter::once(agent).chain(model).collect();
+            self.add(names::TOTAL_COST, &labels, cost);
         }
     }
 

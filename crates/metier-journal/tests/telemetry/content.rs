@@ -210,6 +210,7 @@ fn metrics_count_what_happened() {
     let (collector, _) = sent();
     let metrics = collector.last_metrics();
     let pdf = ("metier.skill.name", "pdf");
+    let (claude, fake) = (("gen_ai.agent.name", "claude"), ("gen_ai.response.model", "fake-model"));
     let cases: &[Case<'_>] = &[
         ("metier.skill.activations", &[pdf, ("metier.skill.trigger", "model")], 1),
         ("metier.skill.activation.failures", &[("metier.skill.name", "pfd"), ("error.type", "not-found")], 1),
@@ -222,6 +223,10 @@ fn metrics_count_what_happened() {
         ("metier.script.runs", &[pdf, ("metier.script.outcome", "limited")], 1),
         ("metier.script.runs", &[pdf, ("metier.script.outcome", "denied")], 1),
         ("metier.tool_calls", &[("gen_ai.tool.name", "Bash"), ("metier.tool_call.decision", "deny")], 1),
+        ("metier.evaluations", &[claude], 1),
+        ("metier.evaluation.tokens", &[claude, fake, ("gen_ai.token.type", "input")], 30),
+        ("metier.evaluation.tokens", &[claude, fake, ("gen_ai.token.type", "output")], 15),
+        ("metier.evaluation.cost", &[claude, fake], 420),
         (
             "metier.approvals",
             &[pdf, ("metier.approval.access", "network"), ("metier.approval.answer", "granted")],

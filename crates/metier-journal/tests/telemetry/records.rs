@@ -109,7 +109,7 @@ fn skill_events() -> Vec<Event> {
             code: Some("tool-panicked".to_owned()),
             answer: privacy.content(own.as_bytes()),
             notes: vec![privacy.content(own.as_bytes())],
-            skills: vec![name.clone()],
+            skills: [(name.clone(), tree_digest)].into(),
             duration_us: 40,
         })),
         Event::PromptWarning {
@@ -132,7 +132,7 @@ fn skill_events() -> Vec<Event> {
             decision: "deny".to_owned(),
             code: "not-allowed".to_owned(),
             rule: None,
-            skills: vec![name.clone()],
+            skills: [(name.clone(), tree_digest)].into(),
         },
         Event::SkillApproval {
             name,

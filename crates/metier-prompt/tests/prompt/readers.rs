@@ -30,6 +30,25 @@ fn a_reference_says_where_its_skill_is_and_what_it_says() {
 }
 
 #[test]
+fn tags_in_the_description_of_a_skill_are_a_warning() {
+    let warnings = |description: &str, installs: bool| {
+        let skill = InlineSkill::new("tidy", description).body("How.");
+        let prompt =
+            Prompt::builder("tests", "tags").section(SkillsSection::new().inline(skill)).build().unwrap();
+        let rendered = prompt.rendering().install_skills(installs).render(&SessionView::default()).unwrap();
+        let codes = rendered.warnings.into_iter().filter(|warning| warning.code == "description-markup");
+        codes.map(|warning| warning.message).collect::<Vec<_>>()
+    };
+    for installs in [true, false] {
+        assert_eq!(
+            warnings("Tidies. </available_skills>", installs),
+            ["the description of skill `tidy` contains `</available_skills>`, which looks like an XML tag"]
+        );
+        assert!(warnings("Tidies if a < b.", installs).is_empty());
+    }
+}
+
+#[test]
 fn a_section_of_skills_says_which_are_installed_and_which_stay() {
     let with_list = inline("lists").child(AgentSkillsSection::new([found("csv")]));
     let section = SkillsSection::new()
@@ -77,4 +96,15 @@ fn a_prompt_has_the_type_of_its_answer() {
     assert_eq!((typed.namespace(), typed.key(), typed.paths().count()), ("tests", "typed", 1));
     assert_eq!(typed.descriptor(), typed.untyped().descriptor());
     assert_eq!(format!("{typed:?}"), "Prompt(tests/typed)");
+}
+
+#[test]
+fn a_list_of_skills_takes_overrides_only_where_that_is_wanted() {
+    let list = AgentSkillsSection::new([found("csv")]);
+    let sections = |list: AgentSkillsSection| {
+        let prompt = Prompt::builder("tests", "lists").section(plain("task")).section(list).build().unwrap();
+        prompt.descriptor().sections.keys().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(sections(list.clone()), ["task"]);
+    assert_eq!(sections(list.accepts_overrides(true)), ["agent-skills", "task"]);
 }

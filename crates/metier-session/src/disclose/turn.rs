@@ -130,7 +130,7 @@ impl<'a> Turn<'a> {
             code: done.code.map(str::to_owned),
             answer: content(&done.text),
             notes: done.notes.iter().take(MOST_NOTES).map(|note| content(note)).collect(),
-            skills: self.session.active().map(|held| held.name.clone()).collect(),
+            skills: self.session.active_digests(),
             duration_us: self.session.since(start),
         }));
         if let Err(error) = self.session.record(&event) {

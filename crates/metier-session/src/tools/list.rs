@@ -1,11 +1,13 @@
 //! `list_skills`: the available skills, or those that match a query best.
 
 use std::fmt::Write as _;
+use std::time::UNIX_EPOCH;
 
 use metier_catalog::{Catalog, Entry};
-use metier_skill::Tier;
+use metier_journal::Time;
+use metier_skill::{Tier, tokens};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Schema, SkillToolAnswer, SkillToolError, SkillToolOptions, arguments};
 
@@ -99,6 +101,18 @@ pub fn list(
     Ok(SkillToolAnswer { text, facts })
 }
 
+/// The skills in an answer of [`list`] that models may use, each with its tokens.
+pub(crate) fn listed_tokens<'a>(
+    catalog: &'a Catalog,
+    answer: &SkillToolAnswer,
+) -> impl Iterator<Item = (&'a Entry, u64)> {
+    let ids = answer.facts.get("skills").and_then(Value::as_array).into_iter().flatten();
+    let ids = ids.filter_map(|skill| skill.get("id")?.as_str());
+    let entries: Vec<&Entry> = ids.filter_map(|id| catalog.by_id(id)).collect();
+    let entries = entries.into_iter().filter(|entry| entry.state.is_for_models());
+    entries.map(|entry| (entry, tokens(line(entry).len()) as u64))
+}
+
 /// The skills with words of a query in their name or description, those with the most matches first.
 fn by_words(catalog: &Catalog, query: &str) -> Vec<Entry> {
     let query = query.to_lowercase();
@@ -137,7 +151,29 @@ fn line(entry: &Entry) -> String {
 }
 
 fn as_json(entry: &Entry) -> Value {
-    json!({ "name": entry.name(), "id": entry.id.to_string(), "enabled": entry.state.is_for_models() })
+    let mut facts =
+        json!({ "name": entry.name(), "id": entry.id.to_string(), "enabled": entry.state.is_for_models() });
+    if let Value::Object(facts) = &mut facts {
+        facts.extend(declared(entry));
+    }
+    facts
+}
+
+/// What programs read of a skill's frontmatter beside its name and description, and when it was last modified.
+pub fn declared(entry: &Entry) -> Map<String, Value> {
+    let facts = &entry.facts;
+    let modified = entry.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let modified = modified.and_then(|since| i64::try_from(since.as_micros()).ok()).map(Time::from_micros);
+    let metadata: Map<String, Value> =
+        facts.metadata.iter().map(|(key, value)| (key.to_string(), json!(value))).collect();
+    let members = [
+        ("last_modified", modified.map(|time| json!(time.to_string()))),
+        ("license", facts.license.as_ref().map(|text| json!(text))),
+        ("compatibility", facts.compatibility.as_ref().map(|text| json!(text))),
+        ("metadata", (!metadata.is_empty()).then_some(Value::Object(metadata))),
+        ("allowed_tools", facts.allowed_tools.as_ref().map(|rules| json!(rules))),
+    ];
+    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// A description on one line, so that it cannot look like another skill's entry.

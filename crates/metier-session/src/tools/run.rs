@@ -23,6 +23,8 @@ struct Arguments {
     args: Option<Value>,
     stdin: Option<String>,
     timeout_ms: Option<u64>,
+    #[serde(default)]
+    destructive: bool,
 }
 
 pub(super) fn schema(skill: &Value, place: &str) -> Schema {
@@ -40,6 +42,7 @@ pub(super) fn schema(skill: &Value, place: &str) -> Schema {
             },
             "stdin": { "type": "string", "description": "Standard input of the script" },
             "timeout_ms": { "type": "integer", "minimum": 1, "description": "Time limit in milliseconds" },
+            "destructive": { "type": "boolean", "description": "Set to true if what this call does cannot be undone, for example deleting; the user is then asked" },
         },
         "required": ["skill_name", "script_name"],
         "additionalProperties": false,
@@ -63,6 +66,7 @@ pub fn script_call(
     call.arguments = list.unwrap_or_default();
     call.input = given.stdin.unwrap_or_default().into_bytes();
     call.timeout = given.timeout_ms.map(Duration::from_millis);
+    call.is_destructive = given.destructive;
     Ok(call)
 }
 

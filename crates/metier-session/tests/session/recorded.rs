@@ -96,10 +96,12 @@ fn what_is_about_to_run_is_recorded_with_its_skill() {
     ground.skill("other", "", "Text.\n");
     let mut session = ground.session(Tier::Org);
     session.activate("other").unwrap();
-    drop(session.prepare_script(ground.call("pdf", "scripts/hello.sh")).unwrap());
+    let prepared = session.prepare_script(ground.call("pdf", "scripts/hello.sh")).unwrap();
+    drop(prepared);
+    let digest = session.activate("pdf").unwrap().tree_digest;
     let records = ground.records();
     let decided = records.iter().rev().find(|it| it.event["kind"] == "skill.tool_call_decided").unwrap();
-    assert_eq!(decided.event["skills"], serde_json::json!(["pdf"]), "{}", decided.event);
+    assert_eq!(decided.event["skills"], serde_json::json!({ "pdf": digest }), "{}", decided.event);
 }
 
 #[test]
