@@ -150,7 +150,13 @@ harness!(
         asked_section,
         asked_limits,
         asked_budget,
-        asked_resume
+        asked_resume,
+        asked_codeword,
+        asked_start,
+        ended_by_kill,
+        ended_by_silence,
+        goes_on_after_a_flood,
+        is_no_agent
     ]
 );
 harness!(
@@ -165,7 +171,13 @@ harness!(
         asked_section,
         asked_limits,
         asked_budget,
-        asked_resume
+        asked_resume,
+        asked_codeword,
+        asked_start,
+        ended_by_kill,
+        ended_by_silence,
+        goes_on_after_a_flood,
+        is_no_agent
     ]
 );
 harness!(
@@ -179,7 +191,13 @@ harness!(
         asked_permission,
         asked_section,
         asked_limits,
-        asked_budget
+        asked_budget,
+        asked_codeword,
+        asked_start,
+        ended_by_kill,
+        ended_by_silence,
+        goes_on_after_a_flood,
+        is_no_agent
     ]
 );
 harness!(
@@ -194,7 +212,13 @@ harness!(
         asked_section,
         asked_limits,
         asked_budget,
-        asked_resume
+        asked_resume,
+        asked_codeword,
+        asked_start,
+        ended_by_kill,
+        ended_by_silence,
+        goes_on_after_a_flood,
+        is_no_agent
     ]
 );
 agent!(

@@ -80,7 +80,7 @@ impl<'a> Asking<'a> {
         self.server.requests().iter().any(|request| request.contains(word))
     }
 
-    /// No home, no process and no socket: only this test is in its network namespace.
+    /// No home, no process and no socket: only this test is in its network namespace. And the records replay.
     pub(crate) fn assert_nothing_is_left(&self) {
         let homes = self.rig.path("homes");
         let left: Vec<_> =
@@ -90,6 +90,7 @@ impl<'a> Asking<'a> {
         assert!(left.is_empty(), "{left:?}");
         let sockets = sockets(&self.rig.path(""));
         assert!(sockets.is_empty(), "{sockets:?}");
+        assert_eq!(self.replay().divergence, None);
     }
 }
 

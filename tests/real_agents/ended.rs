@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -64,8 +65,12 @@ fn signalled(rig: &Rig, victims: Victims, signal: Signal) -> Option<HarnessError
     Some(error)
 }
 
+/// Whether a process runs this program, or this script.
 fn runs(pid: u32, program: &Path) -> bool {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut words = words.split(|byte| *byte == 0);
     fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|running| running == program)
+        || words.any(|word| word == program.as_os_str().as_bytes())
 }
 
 /// Killed while it runs a command: itself alone, and with everything around it.

@@ -146,7 +146,7 @@ impl Agent {
                 covered_in_system: &[],
                 description_units: Some(1024),
                 can_ignore_workspace: false,
-                conversations: None,
+                conversations: Some(".copilot/session-state"),
             },
         }
     }

@@ -39,6 +39,7 @@ fn conversations_outlive_a_home() {
     for (agent, place, kept) in [
         (Agent::ClaudeCode, ".claude/projects", "kept/claude"),
         (Agent::Codex, ".codex/sessions", "kept/codex"),
+        (Agent::Copilot, ".copilot/session-state", "kept/copilot"),
     ] {
         let host = ground.host(&[("ANTHROPIC_API_KEY", "k")]);
         for number in [1, 2] {
