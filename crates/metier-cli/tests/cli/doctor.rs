@@ -224,7 +224,7 @@ fn a_home_that_cannot_be_written_to_is_named() {
 #[test]
 fn an_installed_skill_that_was_changed_is_named() {
     let place = place();
-    let install = ["install", "me/.claude/skills/pdf"];
+    let install = ["install", "./me/.claude/skills/pdf"];
     assert!(place.at_home(&install).output().unwrap().status.success());
     assert_eq!(place.at_home(&["doctor"]).output().unwrap().status.code(), Some(0));
     let store = place.path().join("me/.local/share/metier/store/current/skills/third_party/pdf");
