@@ -156,7 +156,8 @@ harness!(
         ended_by_kill,
         ended_by_silence,
         goes_on_after_a_flood,
-        is_no_agent
+        is_no_agent,
+        frames_are_known
     ]
 );
 harness!(
@@ -177,7 +178,8 @@ harness!(
         ended_by_kill,
         ended_by_silence,
         goes_on_after_a_flood,
-        is_no_agent
+        is_no_agent,
+        frames_are_known
     ]
 );
 harness!(
@@ -197,7 +199,8 @@ harness!(
         ended_by_kill,
         ended_by_silence,
         goes_on_after_a_flood,
-        is_no_agent
+        is_no_agent,
+        frames_are_known
     ]
 );
 harness!(
@@ -218,7 +221,8 @@ harness!(
         ended_by_kill,
         ended_by_silence,
         goes_on_after_a_flood,
-        is_no_agent
+        is_no_agent,
+        frames_are_known
     ]
 );
 agent!(

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use metier_fake_model::Step;
 use metier_harness::{AgentEvent, AgentEventKind, AgentSetup, HarnessError, Permissions};
+use metier_home::Agent;
 use metier_skill::Coded as _;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
@@ -57,7 +58,9 @@ fn signalled(rig: &Rig, victims: Victims, signal: Signal) -> Option<HarnessError
         }
     });
     let builder = asked(&*asking.harness, rendering(builder("Wait."))).permissions(Permissions::allow());
-    let error = builder.silence(Duration::from_secs(8)).run(&mut asking.session).unwrap_err();
+    // OpenCode sends nothing for longer than that when it starts on a busy machine.
+    let silence = Duration::from_secs(if rig.agent == Agent::OpenCode { 30 } else { 8 });
+    let error = builder.silence(silence).run(&mut asking.session).unwrap_err();
     sending.join().unwrap();
     asking.assert_nothing_is_left();
     assert!(error.spent().is_some(), "{error:?}");

@@ -66,6 +66,22 @@ const CODEX: [&[&str]; 2] = [
     ],
 ];
 
+/// Those of the agents of the Agent Client Protocol, all together.
+const ACP: [&[&str]; 2] = [
+    &[
+        "an answer",
+        "session/update available_commands_update",
+        "session/update config_option_update",
+        "session/update current_mode_update",
+        "session/update session_info_update",
+        // The first frame of a call of OpenCode, and what a call prints while it runs.
+        "session/update tool_call",
+        "session/update tool_call_update",
+        "session/update usage_update",
+    ],
+    &["an answer", "session/update tool_call_update"],
+];
+
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
@@ -91,7 +107,11 @@ pub(crate) fn frames_are_known(rig: &Rig) {
         let chosen = events.iter().filter(|event| (event.kind == AgentEventKind::Other) == is_other);
         chosen.filter_map(|event| event.raw.as_deref().map(name)).collect()
     };
-    let [known, expected] = if rig.agent == Agent::ClaudeCode { CLAUDE } else { CODEX };
+    let [known, expected] = match rig.agent {
+        Agent::ClaudeCode => CLAUDE,
+        Agent::Codex => CODEX,
+        _ => ACP,
+    };
     let (kept, understood) = (names(true), names(false));
     let unknown: Vec<&String> = kept.iter().filter(|name| !known.contains(&name.as_str())).collect();
     assert!(unknown.is_empty(), "{} sends frames that are not known: {unknown:#?}", rig.agent);
@@ -111,6 +131,7 @@ fn name(frame: &Value) -> String {
         "/event/type",
         "/event/delta/type",
         "/params/item/type",
+        "/params/update/sessionUpdate",
     ];
     let parts: Vec<&str> = parts.into_iter().filter_map(text).collect();
     if parts.is_empty() { "an answer".to_owned() } else { parts.join(" ") }
