@@ -4,9 +4,11 @@
 //! same functions with coverage feedback.
 
 mod codecs;
+mod hook;
 mod settings;
 
 pub use codecs::{check_acp, check_claude, check_codex, check_openai};
+pub use hook::check_hook;
 pub use settings::check_settings;
 
 use metier_journal::verify_export;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use metier_fuzz::{
-    check_acp, check_archive, check_claude, check_codex, check_export, check_manifest, check_openai,
-    check_policy, check_read, check_scan, check_settings, check_source,
+    check_acp, check_archive, check_claude, check_codex, check_export, check_hook, check_manifest,
+    check_openai, check_policy, check_read, check_scan, check_settings, check_source,
 };
 use metier_journal::{
     ArchiveRequest, Clock, Durability, Journal, JournalAddress, JournalOptions, JournalReader, PendingRecord,
@@ -48,6 +48,14 @@ pub(crate) const TARGETS: &[Target] = &[
         begin: "Bash\u{1f}Bash(git *) Read(src/**) Edit(f)\u{1f}",
         end: "",
         corpus: calls,
+    },
+    Target {
+        name: "hook",
+        check: check_hook,
+        pieces: HOOK_INPUTS,
+        begin: "{",
+        end: "}",
+        corpus: hook_inputs,
     },
     Target {
         name: "export",
@@ -345,6 +353,61 @@ const MANIFESTS: &[&str] = &[
     "ABCDEF",
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
 ];
+
+/// The pieces of what agents pass to hooks.
+const HOOK_INPUTS: &[&str] = &[
+    "\"session_id\":",
+    "\"sessionId\":",
+    "\"parentAgentId\":",
+    "\"tool_name\":",
+    "\"toolName\":",
+    "\"tool_input\":",
+    "\"toolArgs\":",
+    "\"tool_use_id\":",
+    "\"prompt\":",
+    "\"message\":",
+    "\"command_name\":",
+    "\"input\":{\"sessionID\":\"s\",\"tool\":\"bash\"}",
+    "\"output\":{\"args\":",
+    "\"event\":{\"properties\":",
+    "\"servers\":[\"a\"]",
+    "\"mcp_context\":",
+    "\"s\"",
+    "\"Bash\"",
+    "\"apply_patch\"",
+    "\"web_fetch\"",
+    "\"a-b-c\"",
+    "\"a__b\"",
+    "{\"command\":\"",
+    "*** Add File: ",
+    "\\n",
+    "$pdf ",
+    "/pdf ",
+    "python3 -i",
+    "\"",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "null",
+    "0",
+    "\u{1f}",
+];
+
+/// The recorded inputs of every agent.
+fn hook_inputs() -> Vec<Vec<u8>> {
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/metier-guard/tests/vectors");
+    let files = |directory: std::path::PathBuf| {
+        let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths
+    };
+    let events = files(vectors).into_iter().flat_map(|agent| files(agent.join("events")));
+    events.filter_map(|path| std::fs::read(path).ok()).collect()
+}
 
 /// The cases in a file of test vectors.
 fn cases(path: &str) -> Vec<Value> {

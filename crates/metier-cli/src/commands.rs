@@ -13,6 +13,7 @@ mod doctor;
 mod exec;
 mod gc;
 mod guard;
+mod hook;
 mod install;
 mod link;
 mod list;
@@ -87,18 +88,24 @@ pub(crate) enum Command {
     Completions(completions::Args),
     #[command(hide = true)]
     Complete(complete::Args),
+    #[command(hide = true)]
+    Hook(hook::Args),
     Man(man::Args),
 }
 
-/// The command whose start a client waits for each time.
+/// The commands whose start an agent waits for each time.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Serving {
+    Hook(hook::Args),
     Serve(Box<serve::Args>),
 }
 
 impl From<Serving> for Command {
-    fn from(Serving::Serve(args): Serving) -> Self {
-        Self::Serve(args)
+    fn from(serving: Serving) -> Self {
+        match serving {
+            Serving::Hook(args) => Self::Hook(args),
+            Serving::Serve(args) => Self::Serve(args),
+        }
     }
 }
 
@@ -147,6 +154,7 @@ pub(crate) fn run(command: Option<Command>, output: &mut Output) -> anyhow::Resu
         Command::Reference(args) => reference::run(&args, output),
         Command::Completions(args) => completions::run(&args, &mut Cli::command(), output),
         Command::Complete(args) => complete::run(&args, Cli::command(), output),
+        Command::Hook(args) => hook::run(&args, output),
         Command::Man(args) => man::run(&args, Cli::command(), output),
     }?;
     output.flush()?;

@@ -76,8 +76,8 @@ struct Cli {
     command: Option<commands::Command>,
 }
 
-/// The same for a server alone. A client waits for its start: describing every other command as well was measured at 0.5 ms, on
-/// top of 1.7 ms. The arguments of `serve` are the same type in both.
+/// The same for servers and hooks alone. An agent waits for their start: describing every other command as well was measured at
+/// 0.5 ms, on top of 1.7 ms. The arguments are the same types in both.
 #[derive(Debug, Parser)]
 #[command(name = "metier")]
 struct ServeCli {
@@ -92,9 +92,10 @@ struct ServeCli {
 }
 
 fn parse() -> Result<Cli, clap::Error> {
-    let is_server = Environment::arguments().first().is_some_and(|first| first == "serve");
+    let is_waited_for =
+        Environment::arguments().first().is_some_and(|first| first == "serve" || first == "hook");
     // What this parser does not understand is parsed again by the full one, which explains it.
-    if is_server && let Ok(ServeCli { quiet, color, command }) = ServeCli::try_parse() {
+    if is_waited_for && let Ok(ServeCli { quiet, color, command }) = ServeCli::try_parse() {
         return Ok(Cli { quiet, color, command: Some(command.into()) });
     }
     let matches = help::grouped(Cli::command()).try_get_matches()?;

@@ -23,6 +23,8 @@ mod general;
 mod guard;
 #[path = "cli/hints.rs"]
 mod hints;
+#[path = "cli/hook.rs"]
+mod hook;
 #[path = "cli/hostile.rs"]
 mod hostile;
 #[path = "cli/kill.rs"]

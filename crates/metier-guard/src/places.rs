@@ -137,9 +137,14 @@ const GUARDED: &[&str] = &[
     ".copilot/settings.json",
     ".github/hooks/",
     ".github/copilot/settings.json",
+    ".local/state/metier/guard/",
+    ".local/state/metier/guarded-runs/",
 ];
 
-/// Deny rules of the policy for writes to the files that hooks depend on, of whichever agent. They stop a model that does not
+/// Commands that switch the guard off. They are for people.
+const SWITCHING_OFF: [&str; 2] = ["Bash(metier guard deactivate *)", "Bash(metier guard remove *)"];
+
+/// Deny rules of the policy for switching the guard off and for writes to the files that hooks depend on, of whichever agent. They stop a model that does not
 /// mean to get around them, and no other.
 ///
 /// ```
@@ -149,7 +154,8 @@ const GUARDED: &[&str] = &[
 /// ```
 pub fn guarded_rules() -> Vec<String> {
     let below = |path: &&str| if path.ends_with('/') { "**" } else { "" };
-    GUARDED.iter().map(|path| format!("Edit(//**/{path}{})", below(path))).collect()
+    let files = GUARDED.iter().map(|path| format!("Edit(//**/{path}{})", below(path)));
+    files.chain(SWITCHING_OFF.map(str::to_owned)).collect()
 }
 
 /// What an installed guard cannot prevent, for a person to read.

@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "this is where ambient state comes in")]
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::fmt;
@@ -92,6 +93,25 @@ impl Environment {
     #[must_use]
     pub fn with_variable(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Replaces variables, and removes those that are empty.
+    #[must_use]
+    pub fn replacing(mut self, variables: &BTreeMap<String, String>) -> Self {
+        self.variables.retain(|(name, _)| !variables.contains_key(name));
+        let set = variables.iter().filter(|(_, value)| !value.is_empty());
+        self.variables.extend(set.map(|(name, value)| (name.clone(), value.clone())));
+        if let Some(home) = variables.get("HOME") {
+            self.home = Some(PathBuf::from(home)).filter(|home| home.is_absolute());
+        }
+        self
+    }
+
+    /// The same in another working directory.
+    #[must_use]
+    pub fn working_in(mut self, working: Option<PathBuf>) -> Self {
+        self.working = working;
         self
     }
 

@@ -317,6 +317,10 @@ pub enum HostError {
         /// The agent.
         title: &'static str,
     },
+    /// A hook of an agent cannot be answered.
+    #[cfg(feature = "guard")]
+    #[error(transparent)]
+    Hook(metier_guard::GuardError),
     /// `OpenAI` is to be asked, and there is no API key.
     #[cfg(feature = "openai")]
     #[error(
@@ -411,6 +415,8 @@ impl Coded for HostError {
             Self::NoHarness { .. } => "agent-without-harness",
             #[cfg(feature = "harness")]
             Self::NoAgentSandbox { .. } => "agent-without-sandbox",
+            #[cfg(feature = "guard")]
+            Self::Hook(error) => error.code(),
             #[cfg(feature = "openai")]
             Self::NoKey => "no-api-key",
             #[cfg(feature = "openai")]
@@ -438,6 +444,7 @@ impl Coded for HostError {
             Self::Home(error) => error.hint(),
             #[cfg(feature = "guard")]
             Self::Guard(error) => error.hint(),
+            Self::Hook(error) => error.hint(),
             #[cfg(feature = "store")]
             Self::TrustedKeys { path, .. } => Some(format!("correct {} or remove it", path.display())),
             _ => None,

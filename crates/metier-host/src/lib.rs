@@ -40,6 +40,8 @@ mod guarding;
 mod harness;
 #[cfg(feature = "home")]
 mod home;
+#[cfg(feature = "guard")]
+mod hook;
 mod host;
 #[cfg(feature = "home")]
 mod linking;
@@ -82,6 +84,8 @@ pub use guarding::{
 };
 #[cfg(feature = "harness")]
 pub use harness::HomeBuilder;
+#[cfg(feature = "guard")]
+pub use hook::{GuardProof, HookRequest, RunGuard, answer_hook};
 pub use host::{Metier, MetierBuilder};
 #[cfg(feature = "home")]
 pub use linking::LinkChange;

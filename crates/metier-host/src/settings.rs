@@ -18,6 +18,8 @@ use metier_skill::{Profile, Tier, did_you_mean, nearest_names};
 pub(crate) use file::project_roots;
 pub(crate) use file::{policy_of_settings, read_bounded, toml_reason};
 pub use file::{read_named, read_regular};
+#[cfg(feature = "guard")]
+pub(crate) use list::variables;
 pub use list::{OTHER_VARIABLES, SETTINGS, SettingInfo};
 #[cfg(feature = "session")]
 pub(crate) use recording::journal;

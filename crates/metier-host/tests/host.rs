@@ -2,6 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+#[cfg(feature = "guard")]
+#[path = "host/hooks.rs"]
+mod hooks;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

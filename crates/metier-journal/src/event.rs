@@ -360,7 +360,7 @@ pub struct ArchivedRecords {
 pub struct CheckReport {
     /// The skill.
     pub name: String,
-    /// The check: `installed`, `session`, `verify`, `signature`, `lock`, `dependencies`.
+    /// The check: `installed`, `session`, `verify`, `signature`, `lock`, `dependencies`, `guard`.
     pub check: String,
     /// The expected or actual digest of the skill, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -43,7 +43,7 @@ impl Denylist {
     }
 
     /// The rule that denies a call, and whether only because the command could not be parsed.
-    pub(crate) fn find_reason(&self, call: &ToolCall) -> Option<(&str, bool)> {
+    pub fn find_reason(&self, call: &ToolCall) -> Option<(&str, bool)> {
         if self.rules.is_empty() {
             return None;
         }

@@ -158,7 +158,7 @@ impl Guard {
 
     /// Checks a call against the lists of all active skills: it must be on each of them.
     fn listed(&self, call: &ToolCall) -> Decision {
-        if tools::is_own(call.tool()) {
+        if tools::is_own_tool(call.tool()) {
             let reason = "metier's own skill tools are always available";
             return Decision::new(Verdict::Allow, DecisionCode::OwnTool, reason);
         }

@@ -61,3 +61,4 @@ pub use request::{Access, Action, Request};
 pub use rule::RuleNote;
 pub use settings::{PolicyRule, PolicySettings};
 pub use settings_lint::PolicyFinding;
+pub use tools::is_own_tool;

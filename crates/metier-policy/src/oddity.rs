@@ -52,7 +52,7 @@ impl ToolCall {
     pub fn oddity(&self) -> Option<CallOddity> {
         let tool = self.tool().to_owned();
         let Some(what) = self.needs() else {
-            let is_known = self.is_known() || tool.starts_with("mcp__") || tools::is_own(&tool);
+            let is_known = self.is_known() || tool.starts_with("mcp__") || tools::is_own_tool(&tool);
             return (!is_known).then(|| CallOddity::UnknownTool { meant: tools::nearest(&tool), tool });
         };
         // An argument that is not a text is there as well.

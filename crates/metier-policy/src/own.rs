@@ -67,6 +67,7 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("guard status", CommandEffect::Reads),
     command("guard remove", CommandEffect::Acts),
     command("guard log", CommandEffect::Reads),
+    command("guard deactivate", CommandEffect::Acts),
     // A journal can be on a server, which can be any host.
     command("audit log", CommandEffect::ReadsUnless(&["--journal"])),
     command("audit show", CommandEffect::ReadsUnless(&["--journal"])),
@@ -85,6 +86,8 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("completions", CommandEffect::Reads),
     // The journal whose sessions it lists can be on a server.
     command("complete", CommandEffect::Acts),
+    // It writes states and the journal.
+    command("hook", CommandEffect::Acts),
     command("man", CommandEffect::ReadsUnless(&["--out"])),
     command("help", CommandEffect::Reads),
 ];

@@ -225,8 +225,8 @@ const OWN: &[&str] = &[
     "skills.run_script",
 ];
 
-/// Whether a tool is one of metier's own.
-pub(crate) fn is_own(name: &str) -> bool {
+/// Whether a tool is one of metier's own, which no allowlist removes.
+pub fn is_own_tool(name: &str) -> bool {
     OWN.contains(&name.strip_prefix("mcp__metier__").unwrap_or(name))
 }
 
@@ -292,7 +292,9 @@ mod tests {
             (Some("Bash"), Some("Read"), Some("Write"), None)
         );
         assert!(
-            is_own("load_skill") && is_own("mcp__metier__load_skill") && !is_own("mcp__evil__load_skill")
+            is_own_tool("load_skill")
+                && is_own_tool("mcp__metier__load_skill")
+                && !is_own_tool("mcp__evil__load_skill")
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use metier_journal::{CheckReport, Event, ScriptExecuted};
 use metier_sandbox::SandboxError;
-use metier_skill::Coded as _;
+use metier_skill::{Coded as _, Digest};
 
 use crate::error::SessionError;
 use crate::session::{Session, shortened};
@@ -31,6 +31,24 @@ impl Session {
             let _ = self.record(&Event::CheckFailed(Box::new(checked)));
         }
         result
+    }
+}
+
+impl Session {
+    /// Records that something that an agent did was not as the guard had decided, for each active skill whose rules were to
+    /// apply.
+    pub fn guard_failed(&mut self, code: &str, detail: &str) -> Result<(), SessionError> {
+        let mut skills: Vec<(String, Option<Digest>)> =
+            self.active().map(|held| (held.name.clone(), Some(held.tree_digest))).collect();
+        if skills.is_empty() {
+            skills.push((String::new(), None));
+        }
+        for (name, tree_digest) in skills {
+            let (code, detail) = (Some(code.to_owned()), Some(cut(detail)));
+            let checked = CheckReport { name, check: "guard".to_owned(), tree_digest, code, detail };
+            self.record(&Event::CheckFailed(Box::new(checked)))?;
+        }
+        Ok(())
     }
 }
 

@@ -21,12 +21,22 @@ pub struct AgentSkill {
     pub directory: PathBuf,
     /// The digest of the copy.
     pub tree_digest: Digest,
+    /// Its tier, if the catalog of the session does not say.
+    pub tier: Tier,
 }
 
 impl AgentSkill {
     /// A skill that was mounted there, with the digest of what was mounted.
     pub fn new(name: impl Into<String>, directory: impl Into<PathBuf>, tree_digest: Digest) -> Self {
-        Self { name: name.into(), directory: directory.into(), tree_digest }
+        // A skill that is written in a prompt comes from the program, like the person's own.
+        Self { name: name.into(), directory: directory.into(), tree_digest, tier: Tier::User }
+    }
+
+    /// The same with the tier of a skill that is not in the session's catalog.
+    #[must_use]
+    pub const fn of_tier(mut self, tier: Tier) -> Self {
+        self.tier = tier;
+        self
     }
 }
 
@@ -80,10 +90,19 @@ impl Session {
     ///
     /// The copy is read again and must be what was mounted: a copy that has changed is an error.
     pub fn activated_by_agent(&mut self, skill: &AgentSkill, path: &Path) -> Result<bool, SessionError> {
+        self.activated_by_agent_as(skill, path, Trigger::Model)
+    }
+
+    /// [`Session::activated_by_agent`], recorded as activated by this trigger.
+    pub fn activated_by_agent_as(
+        &mut self,
+        skill: &AgentSkill,
+        path: &Path,
+        trigger: Trigger,
+    ) -> Result<bool, SessionError> {
         let entry = self.catalog.by_name(&skill.name);
-        let id = entry.map_or_else(|| format!("mounted/{}", skill.name), |entry| entry.id.to_string());
-        // A skill that is written in a prompt comes from the program, like the person's own.
-        let tier = entry.map_or(Tier::User, metier_catalog::Entry::tier);
+        let id = entry.map_or_else(|| mounted_id(&skill.name), |entry| entry.id.to_string());
+        let tier = entry.map_or(skill.tier, metier_catalog::Entry::tier);
         let is_same = |held: &ActiveSkill| held.is_active && held.tree_digest == skill.tree_digest;
         if self.held.get(&id).is_some_and(is_same) {
             return Ok(false);
@@ -97,7 +116,7 @@ impl Session {
             tier: held.tier,
             skill_md_digest: held.skill_md_digest,
             tree_digest: held.tree_digest,
-            trigger: Trigger::Model,
+            trigger,
             tokens: cost,
             duration_us: self.since(start),
             path: Some(shortened_path(path)),
@@ -132,6 +151,11 @@ impl Session {
         let skill_md_digest = known.map_or_else(|| Digest::of(&captured.skill_md), |file| file.digest);
         Ok(ActiveSkill::mounted(id, tier, skill, captured, skill_md_digest, &self.options.rules))
     }
+}
+
+/// The id of a mounted skill that is not in the catalog.
+pub(crate) fn mounted_id(name: &str) -> String {
+    format!("mounted/{name}")
 }
 
 /// The maximum length of a recorded path.

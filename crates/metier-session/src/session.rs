@@ -179,6 +179,12 @@ impl Session {
         Ok(session)
     }
 
+    /// Works in a session that another process began and will end: nothing is recorded about either. To continue a saved session,
+    /// use [`Session::restore`].
+    pub fn attach(options: SessionOptions, id: impl Into<String>) -> Self {
+        Self::new(options, id.into())
+    }
+
     pub(crate) fn new(options: SessionOptions, id: String) -> Self {
         let (actor, identity) = (options.actor.clone(), options.identity.clone());
         let context = RecordContext { session: Some(id), task: options.task.clone(), actor, identity };

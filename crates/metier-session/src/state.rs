@@ -17,6 +17,7 @@ use crate::budget::Spent;
 use crate::bus::Bus;
 use crate::disclose::Calls;
 use crate::error::SessionError;
+use crate::evaluation::mounted_id;
 use crate::session::{Session, SessionOptions};
 
 /// The format version of saved sessions.
@@ -156,7 +157,8 @@ impl SavedSkill {
         let is_file = Digest::of(&skill_md) == self.skill_md_digest && file.digest == self.skill_md_digest;
         let id = format!("{}/{}", self.tier, self.name);
         // A second skill of the same tier and name has a number after its id.
-        let is_id = self.id.strip_prefix(&id).is_some_and(|rest| rest.is_empty() || rest.starts_with('~'));
+        let is_id = self.id.strip_prefix(&id).is_some_and(|rest| rest.is_empty() || rest.starts_with('~'))
+            || self.id == mounted_id(&self.name);
         if !is_file || !is_id {
             return None;
         }

@@ -1,6 +1,7 @@
 //! `metier guard`: skills' rules inside a person's own agents, by hooks in their settings.
 
 mod change;
+mod deactivate;
 mod log;
 mod status;
 
@@ -23,6 +24,7 @@ enum GuardCommand {
     Status(status::Args),
     Remove(change::RemoveArgs),
     Log(log::Args),
+    Deactivate(deactivate::Args),
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
@@ -31,6 +33,7 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         GuardCommand::Status(args) => status::run(args, output),
         GuardCommand::Remove(args) => change::remove(args, output),
         GuardCommand::Log(args) => log::run(args, output),
+        GuardCommand::Deactivate(args) => deactivate::run(args, output),
     }
 }
 

@@ -89,7 +89,7 @@ pub const SETTINGS: &[SettingInfo] = &[
 ];
 
 /// Every variable that metier reads, beside those of the system.
-pub(super) fn variables() -> Vec<&'static str> {
+pub(crate) fn variables() -> Vec<&'static str> {
     let settings = SETTINGS.iter().filter_map(|setting| setting.variable);
     settings.chain(OTHER_VARIABLES.iter().map(|(name, _)| *name)).collect()
 }
