@@ -16,7 +16,7 @@ use metier_journal::{JournalReader, RecordQuery};
 use metier_skill::Tier;
 use serde_json::{Value, json};
 
-use self::ground::{Ground, Words, about, before, recorded, refused, words};
+use self::ground::{Ground, Words, before, recorded, refused, words};
 
 #[test]
 fn a_skill_limits_every_agent_until_the_conversation_ends() {
