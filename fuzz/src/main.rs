@@ -9,6 +9,7 @@
 #![expect(clippy::disallowed_methods, reason = "the slowest input is part of the report")]
 
 mod frames;
+mod recorded;
 mod targets;
 
 use std::panic::catch_unwind;

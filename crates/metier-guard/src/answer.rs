@@ -32,7 +32,7 @@ pub enum HookAnswer {
 }
 
 impl HookAnswer {
-    /// The answer as JSON for an event of an agent. What an agent has no words for is no opinion.
+    /// The answer as JSON for an event of an agent. What an agent has no words for becomes no opinion.
     pub fn to_json(&self, agent: Agent, event: &str) -> String {
         let kind = hook_row(agent, event).map(|row| row.kind);
         let answer = match self {

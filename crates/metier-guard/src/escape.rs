@@ -24,12 +24,12 @@ impl AgentCall {
     pub fn escapes_hooks(&self, agent: Agent) -> Option<&'static str> {
         match agent {
             Agent::Goose if self.tool == "delegate" => Some(
-                "Goose asks nobody about what a subagent does, so the skill's rules would not apply to it",
+                "Goose calls no hook for what a subagent does, so the skill's rules would not apply to it",
             ),
             Agent::Codex if self.tool == "Bash" => {
                 let line = self.input.get("command")?.as_str()?;
                 starts_interactive(line).then_some(
-                    "Codex asks nobody about what is typed into a program that waits for input; give the program something to run",
+                    "Codex calls no hook for what is typed into a program that waits for input; give the program something to run",
                 )
             }
             _ => None,

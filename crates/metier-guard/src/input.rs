@@ -166,8 +166,8 @@ fn form(agent: Agent, event: &str) -> &'static Form {
 }
 
 impl HookInput {
-    /// Reads what an agent passed to a hook. Unknown events and members are no errors; an event that could stop something
-    /// and does not say what is one.
+    /// Reads what an agent passed to a hook. Unknown events and members are accepted. An event that could stop something and
+    /// does not say what is an error.
     pub fn read(agent: Agent, event: &str, bytes: &[u8]) -> Result<Self, GuardError> {
         let wrong =
             |reason: String| GuardError::Input { agent: agent.name(), event: event.to_owned(), reason };

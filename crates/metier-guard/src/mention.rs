@@ -2,7 +2,7 @@
 
 use metier_home::Agent;
 
-/// The names in a prompt that an agent would take for skills: `/name` at its beginning, or `$name` anywhere. Most are no skills.
+/// The names in a prompt that an agent would take for skills: `/name` at its beginning, or `$name` anywhere. Most do not name a skill.
 ///
 /// ```
 /// use metier_guard::skills_named;

@@ -422,7 +422,7 @@ fn read(path: &Path) -> Result<Option<ConversationState>, GuardError> {
     ConversationState::parse(&bytes).map(Some).map_err(damaged)
 }
 
-/// The state goes first: a directory without one is no state.
+/// The state goes first: a directory without one does not count.
 fn remove(path: &Path) -> io::Result<()> {
     let gone = |result: io::Result<()>| match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -93,7 +93,7 @@ impl RunGuard {
         &self.program
     }
 
-    /// Adds the hooks to the agent's settings in a home of its own. Settings that are there already are kept.
+    /// Adds the hooks to the agent's settings in a home of its own. Existing settings are kept.
     pub fn install(&self, home: &Path) -> Result<(), HostError> {
         for file in guard_files(self.agent, &self.program, &self.name) {
             let path = home.join(&file.in_home);

@@ -385,7 +385,7 @@ fn what_an_agent_asks_nobody_about_is_refused_while_a_skill_is_active() {
     ] {
         assert_eq!(ground.call(agent, tool, arguments.clone()), None, "{agent}: no skill is active");
         ground.load(agent, "any");
-        assert!(ground.call(agent, tool, arguments).unwrap().contains("asks nobody"), "{agent}");
+        assert!(ground.call(agent, tool, arguments).unwrap().contains("calls no hook"), "{agent}");
         assert_eq!(ground.shell(agent, "python3 x.py"), None, "{agent}");
     }
 }
