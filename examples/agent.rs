@@ -7,15 +7,27 @@
 //! It asks at the terminal before a script runs. `METIER_API_KEY` is sent as a bearer token if it is set.
 
 #![expect(clippy::print_stdout, reason = "the conversation is the result")]
+#![expect(clippy::print_stderr, reason = "errors are for the person at the terminal")]
 #![expect(clippy::disallowed_methods, reason = "a program of its own may read its environment")]
 
 use std::error::Error;
+use std::process::ExitCode;
 
 use metier::{Approve, Metier};
 use serde_json::{Value, json};
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
     metier::launch_if_asked();
+    match converse() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn converse() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [server, model, task] = arguments.as_slice() else {
         return Err("usage: agent URL MODEL TASK".into());
@@ -35,7 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let mut reply = ureq::post(format!("{server}/chat/completions"))
             .header("authorization", format!("Bearer {key}"))
             .content_type("application/json")
-            .send(request.to_string())?;
+            .send(request.to_string())
+            .map_err(|error| format!("cannot ask the model server {server}: {error}"))?;
         let reply: Value = serde_json::from_str(&reply.body_mut().read_to_string()?)?;
         let message = reply["choices"][0]["message"].clone();
         messages.push(message.clone());

@@ -29,7 +29,7 @@ use crate::stamp::Moment;
 
 /// Changes with the layout of anything below. The purpose also contains the crate's version, because rules
 /// change with it.
-const MAGIC: &[u8; 16] = b"metier-index-03\n";
+const MAGIC: &[u8; 16] = b"metier-index-04\n";
 
 /// Larger files were not written by metier.
 const SIZE_MAX: u64 = 1 << 30;

@@ -29,7 +29,7 @@ pub struct SkillFacts {
     pub disallowed_tools: Option<ToolRules>,
     /// Its version.
     pub version: Option<Box<str>>,
-    /// Whether its author hides it from models (`disable-model-invocation`).
+    /// Whether its author hides it from models (`disable-model-invocation`), or has not written its description yet.
     pub is_hidden_from_models: bool,
     /// Whether users may call it by name (`user-invocable`).
     pub is_user_invocable: bool,
@@ -55,7 +55,7 @@ impl SkillFacts {
         Self {
             metadata: metadata.collect(),
             version: skill.version().map(Into::into),
-            is_hidden_from_models: skill.is_hidden_from_models(),
+            is_hidden_from_models: skill.is_hidden_from_models() || skill.has_template_description(),
             is_user_invocable: skill.is_user_invocable(),
             disallowed_tools: skill.disallowed_tools(),
             allowed_tools: skill.allowed_tools,

@@ -1,5 +1,6 @@
 //! Builds catalogs from roots, and remembers results between scans.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -40,6 +41,8 @@ pub struct CatalogOptions {
     pub states: StateRules,
     /// Where to store the index. Without it, everything is read each time.
     pub index: Option<PathBuf>,
+    /// Skills that are trusted less than their root, by their directories in it. A tier here never raises trust.
+    pub lowered: BTreeMap<PathBuf, Tier>,
 }
 
 impl CatalogOptions {
@@ -53,6 +56,7 @@ impl CatalogOptions {
             precedence: Precedence::default(),
             states: StateRules::default(),
             index: None,
+            lowered: BTreeMap::new(),
         }
     }
 }
@@ -151,6 +155,10 @@ impl Scanner {
     /// What the last catalog is based on, for a caller that showed a list of its skills. `None` if file times
     /// cannot prove that nothing changed.
     pub fn evidence(&self, shown: &ShownSkills<'_>) -> Option<Evidence> {
+        // What is said below about the rank of a root does not apply to all of its skills.
+        if !self.options.lowered.is_empty() {
+            return None;
+        }
         let last = self.last_rank(shown);
         let of_root = |(number, (root, memory)): (usize, (&Root, &Memory))| {
             let (Some(real), Some(survey)) = (&memory.real, &memory.survey) else {
@@ -216,10 +224,13 @@ fn collect(found: &RootScan, number: usize, options: &CatalogOptions, all: &mut 
     let Some(root) = options.roots.get(number - 1) else { return };
     let (root_path, root_real): (Arc<Path>, Arc<Path>) =
         (root.path.as_path().into(), found.real.as_path().into());
+    let tier_of =
+        |path: &Path| options.lowered.get(path).map_or(root.tier, |lowered| root.tier.max(*lowered));
     let candidate = |record: &Arc<Record>| {
         let Outcome::Skill(facts, warning) = &record.outcome else { return None };
         let path = record.path(&root.path);
-        let place = SkillPlace { path, target: record.target.clone(), tier: root.tier, scope: root.scope };
+        let tier = tier_of(&path);
+        let place = SkillPlace { path, target: record.target.clone(), tier, scope: root.scope };
         let entry = entry(Arc::clone(facts), record.stamp, place, &options.states);
         let (root_path, root_real) = (Arc::clone(&root_path), Arc::clone(&root_real));
         Some(Candidate { entry, root: number, is_exact: warning.is_none(), root_real, root_path })
@@ -235,8 +246,8 @@ fn collect(found: &RootScan, number: usize, options: &CatalogOptions, all: &mut 
             Outcome::Skill(_, None) => continue,
         };
         let problem = fault.problem(record.path(&root.path));
-        let unusable =
-            facts.clone().map(|facts| UnusableSkill { facts, tier: root.tier, problem: problem.clone() });
+        let tier = tier_of(&problem.path);
+        let unusable = facts.clone().map(|facts| UnusableSkill { facts, tier, problem: problem.clone() });
         all.unusable.extend(unusable);
         all.problems.push(problem);
     }

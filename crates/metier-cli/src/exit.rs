@@ -124,7 +124,8 @@ fn of_host(error: &HostError, output: &mut Output) -> Exit {
         | HostError::TrustedKeys { .. }
         | HostError::NoKey
         | HostError::EmptyKey { .. }
-        | HostError::LinkInside { .. } => Exit::Usage,
+        | HostError::LinkInside { .. }
+        | HostError::LinkNotRecorded { .. } => Exit::Usage,
         HostError::NoRoot { .. }
         | HostError::NoFolder { .. }
         | HostError::NoSkill { .. }

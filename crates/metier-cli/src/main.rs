@@ -39,8 +39,8 @@ const LAST: usize = 900;
 #[derive(Debug, Parser)]
 #[command(name = "metier", version, propagate_version = true, max_term_width = help::WIDEST)]
 #[command(after_help = "\
-Exit codes: 0 done, 1 findings, 2 wrong use, 3 denied by the policy, 4 not found,
-            5 something is missing or cannot be read or written, 70 a bug in metier
+Exit codes: 0 done, 1 findings, 2 wrong use, 3 denied, 4 not found,
+            5 something is missing or cannot be used, 70 a bug in metier
 
 Examples:
   metier                            show what is here and what to do next
@@ -49,9 +49,9 @@ Examples:
   metier show pdf                   show what a skill says and what it costs
   metier install acme/skills        install skills from a git repository
   metier link claude pdf            make a skill visible to Claude Code
-  metier run claude pdf             run Claude Code with this skill and no other
+  metier run claude pdf             run Claude Code with this skill in its home
   metier new code-review            start a skill
-  metier validate --fix skills/     check skills and fix what can be fixed automatically
+  metier validate --fix skills/     check skills, and fix what is safe to fix
   metier exec pdf scripts/fill.py   run a script of a skill in the sandbox
   metier audit log                  show what was recorded
   metier audit verify               check that no record was changed
@@ -127,6 +127,11 @@ fn explain(error: &clap::Error) -> io::Result<()> {
 fn print_wrapped(error: &clap::Error) -> io::Result<()> {
     let mut output = Output::new(false, ColorChoice::Auto);
     let text = error.render().to_string();
+    if error.kind() == ErrorKind::UnknownArgument && text.contains("[-- <") && !text.contains("tip:") {
+        text.lines().for_each(|line| output.complaint(line));
+        output.complaint("tip: arguments of the script or program go after `--`");
+        return Ok(());
+    }
     if !text.lines().any(|line| width_of(line) > output.error_columns()) {
         return error.print();
     }

@@ -83,7 +83,11 @@ impl Chosen {
         skills: &HostCatalog,
     ) -> anyhow::Result<Vec<SkillMount>> {
         self.check_given()?;
-        Ok(skills.mounts_to_remove(agent, &self.named())?)
+        let named = self.named();
+        if named.is_empty() {
+            return Ok(skills.all_mounts_to_remove(agent, !self.catalog.has_roots())?);
+        }
+        Ok(skills.mounts_to_remove(agent, &named)?)
     }
 
     /// Whether all skills were requested with `--all`.

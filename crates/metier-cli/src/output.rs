@@ -215,6 +215,13 @@ impl Output {
             return self.put(&format!("{key} {}", value.trim_start()), 2);
         }
         let key = self.bold(&pad(key, KEYS));
+        // What cannot be broken, such as a digest, gets a line of its own.
+        let is_long =
+            |columns| value.is_ascii() && !value.contains(' ') && KEYS + 1 + width_of(&value) > columns;
+        if self.columns.is_some_and(is_long) {
+            self.put(key.trim_end(), 2)?;
+            return self.put(&format!("  {value}"), 2);
+        }
         self.put(&format!("{key} {value}"), KEYS + 1)
     }
 

@@ -144,9 +144,9 @@ impl<R: BufRead, W: Write> TerminalApprover<R, W> {
         let session = self
             .session
             .as_ref()
-            .map(|id| format!("  [s]ession: yes, {}", question.covers(&Lifetime::Session(id.clone()))));
+            .map(|id| format!("\n[s]ession: yes, {}\n", question.covers(&Lifetime::Session(id.clone()))));
         let view = if question.request.content.is_some() { "  [v]iew the script" } else { "" };
-        format!("{yes}{}  [n]o{view}: ", session.unwrap_or_default())
+        format!("{yes}{}[n]o{view}: ", session.unwrap_or_else(|| "  ".to_owned()))
     }
 }
 
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn a_yes_for_a_session_says_that_it_covers_other_arguments() {
         let (_, text) = ask("n\n", Some("s1"));
-        let choices = "[y]es, this once  [s]ession: yes, with any arguments, variables and input, in any directory, until this session ends  [n]o";
+        let choices = "[y]es, this once\n[s]ession: yes, with any arguments, variables and input, in any directory, until this session ends\n[n]o";
         assert!(text.contains(choices), "{text}");
     }
 

@@ -1,11 +1,10 @@
 //! The catalog of a host: every skill that can be used, and why others cannot.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 #[cfg(feature = "search")]
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
-#[cfg(feature = "search")]
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use metier_catalog::{Catalog, Entry, Problem, Scanner};
 #[cfg(feature = "search")]
@@ -55,6 +54,7 @@ impl HostCatalog {
                 notes.push(format!("{}: {}", path.display(), problem.message));
             }
         }
+        notes.extend(withdrawn(&catalog, &scanner.options().lowered));
         Ok(Self { catalog, metier, scanner, notes })
     }
 
@@ -195,6 +195,20 @@ impl HostCatalog {
             _ => error.into(),
         }
     }
+}
+
+/// Notes about the skills of a catalog that a key no longer vouches for.
+fn withdrawn(catalog: &Catalog, lowered: &BTreeMap<PathBuf, Tier>) -> Vec<String> {
+    let note = |(directory, tier): (&PathBuf, &Tier)| {
+        let mut roots = catalog.roots().iter().map(|report| &report.root);
+        let root = roots.find(|root| directory.parent() == Some(&root.path))?;
+        let name = directory.file_name()?.to_string_lossy();
+        Some(format!(
+            "`{name}` has the tier {tier}: the key that signed it is no longer trusted for the tier {}",
+            root.tier
+        ))
+    };
+    lowered.iter().filter_map(note).collect()
 }
 
 /// Why a skill that is there cannot be used.

@@ -270,7 +270,19 @@ fn policies(metier: Option<&Metier>) -> Check {
 /// Whether the files with trusted keys can be read.
 fn keys(metier: &Metier) -> Check {
     match metier.trusted_keys() {
-        Ok(_) => Check::ok("keys", "the trusted keys can be read"),
+        Ok(_) => {
+            let withdrawn = metier.withdrawn();
+            let mut names: Vec<_> = withdrawn.keys().filter_map(|path| path.file_name()).collect();
+            names.sort_unstable();
+            let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
+            if names.is_empty() {
+                return Check::ok("keys", "the trusted keys can be read");
+            }
+            let message =
+                format!("signed with a key that is no longer trusted for their tier: {}", names.join(", "));
+            let fix = "`metier update` or `metier remove` them, or trust the key again";
+            Check::notice("keys", message, fix)
+        }
         Err(error) => Check::failed("keys", chain(&error), "correct the file, or remove it"),
     }
 }

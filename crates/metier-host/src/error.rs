@@ -254,7 +254,7 @@ pub enum HostError {
     #[error(transparent)]
     Store(#[from] metier_store::StoreError),
     /// A file of trusted keys is not valid.
-    #[cfg(feature = "store")]
+    #[cfg(feature = "session")]
     #[error("{} cannot be used", path.display())]
     TrustedKeys {
         /// The file.
@@ -278,6 +278,13 @@ pub enum HostError {
         name: String,
         /// The agent's directory for skills.
         directory: PathBuf,
+    },
+    /// A link that is to be removed, and that metier did not make as far as the journal says.
+    #[cfg(feature = "home")]
+    #[error("{0} was not removed: the journal does not say that metier made this link; to remove it: rm '{0}'", link.display())]
+    LinkNotRecorded {
+        /// The link.
+        link: PathBuf,
     },
     /// The program that was named for an agent was not found.
     #[cfg(feature = "home")]
@@ -399,7 +406,7 @@ impl Coded for HostError {
             Self::Sandbox(error) => error.code(),
             #[cfg(feature = "session")]
             Self::Store(error) => error.code(),
-            #[cfg(feature = "store")]
+            #[cfg(feature = "session")]
             Self::TrustedKeys { .. } => "trusted-keys-invalid",
             #[cfg(feature = "mcp")]
             Self::NotOpened => "journal-not-opened",
@@ -407,6 +414,8 @@ impl Coded for HostError {
             Self::Home(error) => error.code(),
             #[cfg(feature = "home")]
             Self::LinkInside { .. } => "link-inside-metier",
+            #[cfg(feature = "home")]
+            Self::LinkNotRecorded { .. } => "link-not-recorded",
             #[cfg(feature = "home")]
             Self::NoProgram { .. } | Self::NoAgent { .. } => "agent-not-found",
             #[cfg(feature = "guard")]
@@ -445,7 +454,7 @@ impl Coded for HostError {
             #[cfg(feature = "guard")]
             Self::Guard(error) => error.hint(),
             Self::Hook(error) => error.hint(),
-            #[cfg(feature = "store")]
+            #[cfg(feature = "session")]
             Self::TrustedKeys { path, .. } => Some(format!("correct {} or remove it", path.display())),
             _ => None,
         }

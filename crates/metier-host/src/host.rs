@@ -71,6 +71,10 @@ impl Metier {
         options.precedence = settings.precedence.value;
         options.states = settings.state_rules();
         options.index = self.cache("catalog");
+        #[cfg(feature = "session")]
+        {
+            options.lowered = self.withdrawn();
+        }
         options
     }
 

@@ -43,6 +43,8 @@ mod home;
 #[cfg(feature = "guard")]
 mod hook;
 mod host;
+#[cfg(feature = "session")]
+mod keys;
 #[cfg(feature = "home")]
 mod linking;
 mod machine;

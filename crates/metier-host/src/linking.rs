@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use metier_catalog::{Entry, SkillPlace};
 use metier_home::{Agent, LinkedSkill, link_skill, unlink_skill};
-use metier_journal::{Event, RecordContext};
+use metier_journal::{Event, JournalError, JournalReader, RecordContext, RecordQuery};
 use metier_prompt::{MountSource, SkillMount};
 use metier_skill::{SkillName, Tier, is_skill_directory};
 
 use crate::catalog::HostCatalog;
 use crate::error::HostError;
+use crate::host::Metier;
 use crate::recording::Recorder;
 
 /// The result of [`HostCatalog::link`] and [`HostCatalog::unlink`].
@@ -67,28 +69,71 @@ fn broken_link(directory: &Path, name: &str) -> Option<SkillMount> {
 }
 
 impl HostCatalog {
-    /// The given skills, or all, without checking whether they may be used: for removing links. Links of the agent whose skill was
-    /// removed are found by their name, and without names if they lead into the store.
+    /// The named skills, without checking whether they may be used: for removing their links. Links that metier made are found by
+    /// their names, wherever they lead.
     pub fn mounts_to_remove(&self, agent: Agent, named: &[String]) -> Result<Vec<SkillMount>, HostError> {
         let directory = self.link_change(agent)?.directory;
-        if !named.is_empty() {
-            let mount = |text: &String| match broken_link(&directory, text) {
-                Some(mount) => Ok(mount),
-                None => Ok(self.named(text)?.mount),
-            };
-            return named.iter().map(mount).collect();
-        }
+        let recorded = self.recorded_links(&directory)?;
+        let by_name = |name: &str| {
+            let target = recorded.get(name)?;
+            Some(SkillMount::new(target).named(name))
+        };
+        let mount = |text: &String| {
+            if let Some(mount) = by_name(text).or_else(|| broken_link(&directory, text)) {
+                return Ok(mount);
+            }
+            let mount = self.named(text)?.mount;
+            // The catalog may know a skill only by its link.
+            let link = linkable(&mount).map(|(_, path)| path).filter(|path| path.starts_with(&directory));
+            let Some(link) = link.filter(|path| path.is_symlink()) else { return Ok(mount) };
+            let name = link.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            by_name(name).ok_or_else(|| HostError::LinkNotRecorded { link: link.to_owned() })
+        };
+        named.iter().map(mount).collect()
+    }
+
+    /// All skills of the catalog, for removing their links. With `everything`, also each link of the agent that metier made, and
+    /// each that leads into the store.
+    pub fn all_mounts_to_remove(&self, agent: Agent, everything: bool) -> Result<Vec<SkillMount>, HostError> {
         // A link may lead to any copy of a skill.
         let known = self.all().iter().filter(|entry| entry.builtin().is_none());
         let known = known.flat_map(Entry::places).map(|place: &SkillPlace| SkillMount::new(&place.path));
-        let store = self.metier().environment().store_directory();
-        let links = fs::read_dir(&directory).into_iter().flatten().flatten();
-        let broken = links.filter_map(|link| broken_link(&directory, link.file_name().to_str()?));
-        let is_installed = |mount: &SkillMount| match (mount.source(), &store) {
-            (MountSource::Path(path), Some(store)) => path.starts_with(store),
-            _ => false,
+        let mut mounts: Vec<SkillMount> = known.collect();
+        if everything {
+            let directory = self.link_change(agent)?.directory;
+            let recorded = self.recorded_links(&directory)?;
+            mounts.extend(recorded.iter().map(|(name, target)| SkillMount::new(target).named(name)));
+            let broken = self.metier().broken_links(agent).into_iter();
+            mounts.extend(broken.filter_map(|link| broken_link(&directory, link.file_name()?.to_str()?)));
+        }
+        Ok(mounts)
+    }
+
+    /// The links in a directory that metier made, as the journal says, with what each leads to. Links whose records were archived
+    /// are not among them.
+    fn recorded_links(&self, directory: &Path) -> Result<BTreeMap<String, String>, HostError> {
+        let mut links = BTreeMap::new();
+        let mut reader = match JournalReader::open(&self.metier().journal_address()?) {
+            Err(JournalError::NotFound { .. }) => return Ok(links),
+            opened => opened?,
         };
-        Ok(known.chain(broken.filter(is_installed)).collect())
+        let here = directory.to_string_lossy();
+        let query = RecordQuery { kind: Some("skills.".to_owned()), ..RecordQuery::default() };
+        reader.each_row_matching(&query, |row| {
+            match row.to_event() {
+                Some(Event::SkillsLinked { skills, place }) if place == here => links.extend(skills),
+                Some(Event::SkillsUnlinked { skills, place }) if place == here => {
+                    links.retain(|name, _| !skills.contains_key(name));
+                }
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        })?;
+        // Another link may have taken its place.
+        links.retain(|name, target| {
+            fs::read_link(directory.join(name)).is_ok_and(|known| known == Path::new(target))
+        });
+        Ok(links)
     }
 
     /// Makes skills visible to an agent in the user's own home, by links to where they are, and records it. Skills inside metier
@@ -124,14 +169,22 @@ impl HostCatalog {
     }
 
     fn trust_gained(&self, name: &str, path: &Path) -> Option<String> {
-        let entry = self.all().iter().find(|entry| entry.path() == path)?;
         let store = self.metier().environment().store_directory();
         let is_installed = store.is_some_and(|store| path.starts_with(store));
-        (entry.tier() == Tier::ThirdParty && !is_installed).then(|| {
-            format!(
+        let mut third_party = self.all().iter().filter(|entry| entry.tier() == Tier::ThirdParty);
+        if is_installed {
+            return None;
+        }
+        if third_party.clone().any(|entry| entry.path() == path) {
+            return Some(format!(
                 "`{name}` is a third-party skill; linked into your home, it has the tier `user` and counts as your own"
-            )
-        })
+            ));
+        }
+        let installed = third_party.find(|entry| entry.name() == name)?;
+        Some(format!(
+            "`{}` is a third-party skill; this link has the tier `user`, counts as your own and takes its place",
+            installed.id
+        ))
     }
 
     /// Removes such links, and records it. Other files are not changed.
@@ -140,7 +193,9 @@ impl HostCatalog {
         let recorder = self.metier().recorder()?;
         let unlinked = mounts.iter().filter_map(linkable).try_for_each(|(name, path)| {
             // A link is not what it leads to.
-            if !path.starts_with(&change.directory) {
+            let is_link = path.starts_with(&change.directory);
+            let link = change.directory.join(&name);
+            if !is_link && !change.links.iter().any(|one| one.is_new && one.link == link) {
                 change.links.push(unlink_skill(&name, path, &change.directory)?);
             }
             Ok(())
@@ -162,5 +217,24 @@ impl HostCatalog {
         let directory = home.map(|home| home.join(agent.skills_directory()));
         let entries = directory.and_then(|directory| fs::read_dir(directory).ok()).into_iter().flatten();
         entries.flatten().filter(|entry| is_skill_directory(&entry.path())).count()
+    }
+}
+
+impl Metier {
+    /// The broken links to installed skills in an agent's directory for skills, in the user's home.
+    pub fn broken_links(&self, agent: Agent) -> Vec<PathBuf> {
+        let environment = self.environment();
+        let directory = environment.home.as_ref().map(|home| home.join(agent.skills_directory()));
+        let store = environment.store_directory();
+        let leads_into_store = |link: &PathBuf| {
+            let target = fs::read_link(link).ok();
+            target.zip(store.as_ref()).is_some_and(|(target, store)| target.starts_with(store))
+                && !link.exists()
+        };
+        let found =
+            directory.and_then(|directory| fs::read_dir(directory).ok()).into_iter().flatten().flatten();
+        let mut links: Vec<PathBuf> = found.map(|entry| entry.path()).filter(leads_into_store).collect();
+        links.sort();
+        links
     }
 }

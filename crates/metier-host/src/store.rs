@@ -1,7 +1,6 @@
 //! Installing skills: the store, trusted keys, and records.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::io;
 use std::ops::{ControlFlow, Deref};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,17 +10,13 @@ use metier_journal::{CheckReport, Event, JournalAddress, JournalError, JournalRe
 use metier_skill::Digest;
 use metier_store::{
     ChangeKind, FetchContext, InstallOptions, ParsedSource, PlannedChange, Store, StoreError, SweepReport,
-    TrustFile, VerifiedSkill, parse_source,
+    VerifiedSkill, parse_source,
 };
 
-use crate::environment::{Environment, SystemClock, now};
+use crate::environment::{SystemClock, now};
 use crate::error::HostError;
 use crate::host::Metier;
 use crate::recording::Recorder;
-use crate::settings::read_bounded;
-
-/// The file with the keys whose signatures count, in a directory of settings.
-const KEYS: &str = "trusted-keys.toml";
 
 /// How long [`HostStore::collect_garbage`] waits for other processes that change the store.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -47,24 +42,6 @@ impl Metier {
         let purpose = "to install skills in";
         let none = HostError::NoHome { purpose, variables: "HOME or XDG_DATA_HOME" };
         Ok(HostStore { store: self.installed().ok_or(none)?, metier: self.clone() })
-    }
-
-    /// The trusted keys: the organisation's and the user's.
-    pub fn trusted_keys(&self) -> Result<TrustFile, HostError> {
-        let own = self.environment().config_directory();
-        let directories = [Some(Environment::system_directory().to_owned()), own];
-        let mut trust = TrustFile::default();
-        for path in directories.into_iter().flatten().map(|directory| directory.join(KEYS)) {
-            match read_bounded(&path) {
-                Ok(text) => match TrustFile::parse(&text) {
-                    Ok(more) => trust = trust.and(more),
-                    Err(source) => return Err(HostError::TrustedKeys { path, source }),
-                },
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(HostError::read(path, error)),
-            }
-        }
-        Ok(trust)
     }
 }
 

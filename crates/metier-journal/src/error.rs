@@ -96,7 +96,7 @@ pub enum JournalError {
     },
     /// The end of the journal was changed, so nothing is added to it.
     #[error(
-        "the journal is damaged, so nothing is added to it: {reason}; run `metier audit verify` for details"
+        "the journal is damaged, so nothing is added to it: {reason}; delete nothing, its files are evidence: see \"When the journal is damaged\" in docs/journal.md"
     )]
     Damaged {
         /// The damage.

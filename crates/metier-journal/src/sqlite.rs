@@ -128,10 +128,7 @@ impl Sqlite {
     }
 
     fn shorter(path: &Path, noted: u64, size: u64) -> JournalError {
-        let lock = beside(path, "-lock");
-        let lock = lock.display();
-        let reason =
-            format!("it had {noted} records and now has {size}; if that is intended, remove `{lock}`");
+        let reason = format!("`{}` had {noted} records and now has {size}", path.display());
         JournalError::Damaged { reason }
     }
 

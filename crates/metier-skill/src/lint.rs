@@ -32,10 +32,8 @@ pub(crate) fn text(reading: &Reading, findings: &mut Findings<'_>) {
 fn description(skill: &Skill, reading: &Reading, findings: &mut Findings<'_>) {
     let value = reading.frontmatter.as_ref().and_then(|frontmatter| frontmatter.get("description"));
     let span = value.map_or(Span::default(), |value| value.span);
-    let written = skill.description.trim();
-    if written == "TODO" || written.starts_with(TODO) {
-        let message =
-            "`description` is still template text. Agents use it to choose a skill; say what the skill does";
+    if skill.has_template_description() {
+        let message = "`description` is still template text, so models are not offered the skill; say what the skill does";
         findings.report(Code::DescriptionPlaceholder, span, message);
     }
     if !says_when(&skill.description) {

@@ -55,6 +55,12 @@ impl Skill {
         self.flag("disable-model-invocation").unwrap_or(false)
     }
 
+    /// Whether its description is still the text of a template, which starts with `TODO:`.
+    pub fn has_template_description(&self) -> bool {
+        let written = self.description.trim();
+        written == "TODO" || written.starts_with("TODO:")
+    }
+
     /// Whether users may call the skill by name (`user-invocable`). Defaults to true.
     pub fn is_user_invocable(&self) -> bool {
         self.flag("user-invocable").unwrap_or(true)

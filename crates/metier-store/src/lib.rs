@@ -24,6 +24,7 @@ mod source;
 mod staging;
 mod store;
 mod trust;
+mod withdrawn;
 
 pub use archive::{
     ArchiveError, ArchiveFile, ArchiveFormat, ArchiveLayout, ArchiveLimits, EntryProblem, FileWriter,

@@ -162,6 +162,12 @@ impl TrustFile {
         self.keys.iter().map(|key| key.name.as_str())
     }
 
+    /// The tier that the key with this fingerprint gives; `None` if it is not trusted.
+    pub(crate) fn tier_of(&self, wanted: &str) -> Option<Tier> {
+        let key = self.keys.iter().find(|trusted| fingerprint(trusted.key.key_data()) == wanted)?;
+        Some(key.tier)
+    }
+
     pub(crate) fn find(&self, key: &KeyData) -> Option<&TrustedKey> {
         self.keys.iter().find(|trusted| trusted.key.key_data() == key)
     }

@@ -183,6 +183,6 @@ pub use metier_skill::{
 struct PromptGuide;
 
 /// The same.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "session", feature = "search"))]
 #[doc = include_str!("../../../docs/agent.md")]
 struct AgentGuide;

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use metier_catalog::Problem;
+use metier_home::Agent;
 use metier_host::{
     Check, CheckStatus, CheckedProtection, CheckedRoot, Checkup, Environment, Inspection, LocalAgent, Metier,
     RunnableTiers, remove_leftovers,
@@ -148,7 +149,8 @@ fn root(root: &CheckedRoot, output: &mut Output) -> anyhow::Result<()> {
 /// The agents, and what they find beside the skills that they are given.
 fn agents(found: &[LocalAgent], output: &mut Output) -> anyhow::Result<()> {
     if found.is_empty() {
-        output.row("agents", "none is on the path")?;
+        let names = Agent::ALL.map(Agent::program).join(", ");
+        output.row("agents", &format!("none of these programs is in PATH: {names}"))?;
     }
     for (index, one) in found.iter().enumerate() {
         let key = if index == 0 { "agents" } else { "" };

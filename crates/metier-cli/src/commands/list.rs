@@ -256,7 +256,7 @@ fn problems(title: &str, problems: &[&Problem], output: &mut Output) -> anyhow::
         }
         if matches!(problem.code, metier_catalog::ProblemCode::Skill(_)) {
             let path = one_line(&problem.path.to_string_lossy());
-            output.line(format_args!("    see `metier validate {path}` (`--fix` fixes what it can)"))?;
+            output.line(format_args!("    see `metier validate {path}`"))?;
         }
     }
     Ok(())

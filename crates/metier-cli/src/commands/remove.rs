@@ -1,5 +1,6 @@
 //! `metier remove`: removes installed skills.
 
+use metier_home::Agent;
 use serde_json::json;
 
 use crate::exit::Exit;
@@ -47,6 +48,18 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     } else {
         print(&outcome.changes, output)?;
         output.summary(crate::installing::sum(&outcome.changes, args.dry_run))?;
+    }
+    for agent in Agent::ALL {
+        let names = args.names.iter().map(String::as_str);
+        let links = store.metier().broken_links(agent);
+        let is_broken = |name: &&str| links.iter().any(|link| link.ends_with(name));
+        let names: Vec<&str> = names.filter(is_broken).collect();
+        if !names.is_empty() {
+            let (title, names) = (agent.title(), names.join(" "));
+            output.note(format_args!(
+                "note: links of {title} to it are broken now; remove them: metier link {agent} {names} --undo"
+            ))?;
+        }
     }
     Ok(Exit::Done)
 }

@@ -17,11 +17,12 @@ use crate::output::Output;
 use crate::placing::Placing;
 use crate::table::counted;
 
-/// Run an agent in a temporary home with exactly the skills you give it
+/// Run an agent in a temporary home with the skills you give it
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The agent gets your authentication, but nothing else from your home or environment. Instructions,
-commands, hooks, MCP servers and settings that it reads in the working directory and above are reported.
+The home has exactly these skills and your authentication. The agent still reads skills, instructions,
+commands, hooks, MCP servers and settings in the working directory; some agents also read those of the
+directories above it. What is found there is reported, and `--hermetic` hides it.
 The exit code is the agent's. Processes that it leaves running are ended.
 
 Examples:

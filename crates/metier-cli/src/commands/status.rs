@@ -86,6 +86,7 @@ fn here(
     if let Err(error) = skills.metier().policy() {
         problems.push(format!("{:#}", anyhow::Error::new(error)));
     }
+    problems.extend(skills.metier().journal_problem().map(|check| check.message));
     let notes = skills.metier().settings().notes.iter().chain(skills.notes());
     problems.extend(notes.cloned());
     problems.extend(skills.refusals().into_iter().map(|refusal| refusal.message));
@@ -136,7 +137,7 @@ fn next(outside: usize, agents: &[(Agent, usize)], skills: &HostCatalog) -> Vec<
         |entry: &&Entry| entry.builtin().is_none() && entry.state.is_for_models() && !is_refused(entry);
     if let (Some((agent, _)), Some(entry)) = (agents.first(), skills.skills().find(is_own)) {
         let command = format!("metier run {agent} {}", entry.name());
-        steps.push((command, "runs it with that skill and no other"));
+        steps.push((command, "runs it in a temporary home with that skill"));
     }
     steps.push(("metier list".to_owned(), "lists every skill that can be used here"));
     steps.push(("metier search 'fill in a form'".to_owned(), "finds the skills for a task"));

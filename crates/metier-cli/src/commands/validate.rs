@@ -81,7 +81,7 @@ pub(crate) struct Args {
 enum Format {
     /// For people, with the source underlined
     Text,
-    /// One line per finding: `path:line:column: code: message`
+    /// One line per finding: `path:line:column: severity: code: message`
     Concise,
     /// For programs
     Json,

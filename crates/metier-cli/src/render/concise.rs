@@ -16,10 +16,11 @@ pub(super) fn lines<'a>(
     output: &mut Output,
 ) -> io::Result<()> {
     for finding in findings {
-        let FindingView { code, message, file, line, column, .. } = finding;
+        let FindingView { code, severity, message, file, line, column, .. } = finding;
         // A line that begins with `::` is a command to GitHub Actions.
         let here = if file.starts_with(':') { "./" } else { "" };
-        output.whole(format_args!("{here}{file}:{line}:{column}: {code}: {message}"))?;
+        output
+            .whole(format_args!("{here}{file}:{line}:{column}: {}: {code}: {message}", severity.as_str()))?;
     }
     Ok(())
 }

@@ -31,7 +31,7 @@ pub(crate) struct Scanned {
 pub(crate) enum Shape {
     /// For people, with the source underlined
     Text,
-    /// One line per finding: `path:line:column: rule: message`
+    /// One line per finding: `path:line:column: severity: rule: message`
     Concise,
     /// For programs
     Json,

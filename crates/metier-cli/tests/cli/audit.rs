@@ -149,7 +149,29 @@ fn verify() {
     let output = approve(&place, "--yes");
     assert_eq!(output.status.code(), Some(1));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("nothing is added to it") && error.contains("journal.db-lock"), "{error}");
+    assert!(error.contains("nothing is added to it"), "{error}");
+    assert!(error.contains("delete nothing") && error.contains("docs/journal.md"), "{error}");
+    let (_, alone, _) = run(&place, &[]);
+    assert!(alone.contains("the journal is damaged, so nothing is added to it"), "{alone}");
+}
+
+#[test]
+fn showing_a_forged_record_fails() {
+    let place = recorded();
+    let journal = place.path().join("me/.local/state/metier/journal.db");
+    let mut bytes = fs::read(&journal).unwrap();
+    let at = bytes.windows(7).rposition(|window| window == b"refused").unwrap();
+    bytes[at] = b'R';
+    assert_eq!(run(&place, &["audit", "show", "2"]).0, Some(0));
+    fs::write(&journal, &bytes).unwrap();
+    let changed = (0..3).filter(|number| run(&place, &["audit", "show", &number.to_string()]).0 != Some(0));
+    let changed: Vec<i32> = changed.collect();
+    assert_eq!(changed, [1, 2], "the record before the changed one is suspect as well");
+    let (code, out, err) = run(&place, &["audit", "show", "2"]);
+    assert_eq!(code, Some(1));
+    assert!(out.contains("Refused") && err.contains("was changed after it was written"), "{out} {err}");
+    let (_, verified, told) = run(&place, &["audit", "verify"]);
+    assert!(verified.contains("FAILED") && told.contains("When the journal is damaged"), "{told}");
 }
 
 #[test]

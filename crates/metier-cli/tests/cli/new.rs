@@ -27,6 +27,20 @@ fn a_new_skill_passes_strict_and_its_placeholder_is_found() {
     insta::assert_snapshot!("new SKILL.md", place.read("a/b/release-notes/SKILL.md"));
 }
 
+/// A model could not choose it by its description.
+#[test]
+fn a_template_is_listed_but_not_offered_to_models() {
+    let place = Place::new();
+    for (name, more) in [("later", &[][..]), ("ready", &["--description", "Counts. Use when x."])] {
+        let args = [&["new", name, "--in", "skills"], more].concat();
+        assert!(place.run(&args).status.success());
+    }
+    let list = place.transcript(&["list", "--root", "skills"]);
+    assert!(list.contains("later") && list.contains("ready"), "{list}");
+    let prompt = place.transcript(&["prompt", "--root", "skills"]);
+    assert!(!prompt.contains("later") && prompt.contains("ready"), "{prompt}");
+}
+
 #[test]
 fn a_person_at_a_terminal_is_asked_for_name_and_description() {
     let place = Place::new();

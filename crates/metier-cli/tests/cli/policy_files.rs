@@ -135,3 +135,13 @@ fn a_policy_file_is_tried_and_checked() {
         insta::assert_snapshot!(name, place.transcript_at_home(args));
     }
 }
+
+#[test]
+fn a_word_for_a_key_of_a_rule_names_the_key() {
+    let place = Place::new();
+    for (word, key) in [("run", "scripts"), ("load", "activate"), ("read", "resources")] {
+        place.write("policy.toml", format!("[[rules]]\n{word} = \"deny\"\n"));
+        let told = place.transcript(&["policy", "lint", "policy.toml"]);
+        assert!(told.contains(&format!("unknown field `{word}`; did you mean `{key}`?")), "{told}");
+    }
+}

@@ -177,3 +177,64 @@ fn skills_are_named_without_a_flag() {
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&ran.stdout), "one\n", "{ran:?}");
 }
+
+/// A skill that is only known by its link, because it was linked by its path or from a root.
+#[test]
+fn links_by_path_are_undone_by_name_and_all_together() {
+    let place = with_agents(&["claude"]);
+    for name in ["one", "two", "three"] {
+        place.skill(&format!("work/{name}"), "Use it.");
+    }
+    let said = |args: &[&str]| {
+        let output = place.at_home(args).output().unwrap();
+        (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+    };
+    let all = ["link", "claude", "--all", "--undo"];
+    assert!(said(&["link", "claude", "./work/one"]).1.contains("1 link created"));
+    assert!(said(&["link", "claude", "one", "--undo"]).1.contains("1 link removed"));
+    assert!(said(&["link", "claude", "./work/one"]).1.contains("1 link created"));
+    assert!(said(&["link", "claude", "./work/one", "--undo"]).1.contains("1 link removed"));
+    assert!(said(&["link", "claude", "--root", "work"]).1.contains("3 links created"));
+    assert!(said(&["link", "claude", "two", "--undo"]).1.contains("1 link removed"));
+    // Links that metier did not make stay.
+    let foreign = place.path().join("me/.claude/skills/foreign");
+    place.skill("work/foreign", "Use it.");
+    std::os::unix::fs::symlink(place.path().join("work/foreign"), &foreign).unwrap();
+    assert!(said(&all).1.contains("2 links removed"));
+    let (code, told) = said(&["link", "claude", "foreign", "--undo"]);
+    assert!(
+        code != Some(0) && told.contains("the journal does not say that metier made this link"),
+        "{told}"
+    );
+    assert!(told.contains("rm '") && foreign.is_symlink(), "{told}");
+}
+
+#[test]
+fn removing_a_linked_skill_names_the_command_for_its_broken_link() {
+    let place = with_agents(&["claude"]);
+    place.skill("source/pdf", "Fills in forms. Use when there is a form.");
+    for args in [&["install", "source/pdf"][..], &["link", "claude", "pdf"]] {
+        assert!(place.at_home(args).output().unwrap().status.success());
+    }
+    let told = String::from_utf8(place.at_home(&["remove", "pdf"]).output().unwrap().stderr).unwrap();
+    assert!(told.contains("metier link claude pdf --undo"), "{told}");
+    let undone = place.at_home(&["link", "claude", "pdf", "--undo"]).output().unwrap();
+    assert!(
+        undone.status.success() && !place.path().join("me/.claude/skills/pdf").is_symlink(),
+        "{undone:?}"
+    );
+}
+
+/// The source of an installed third-party skill, linked by its path, counts as the user's own.
+#[test]
+fn linking_the_source_of_an_installed_skill_reports_the_raised_trust() {
+    let place = with_agents(&["claude"]);
+    place.skill("source/pdf", "Fills in forms. Use when there is a form.");
+    assert!(place.at_home(&["install", "source/pdf"]).output().unwrap().status.success());
+    let linked = place.at_home(&["link", "claude", "./source/pdf"]).output().unwrap();
+    let told = String::from_utf8(linked.stderr).unwrap();
+    assert!(
+        told.contains("`third_party/pdf` is a third-party skill") && told.contains("tier `user`"),
+        "{told}"
+    );
+}

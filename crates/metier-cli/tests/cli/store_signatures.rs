@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::store_server::Repository;
-use crate::store_support::{has_program, text};
+use crate::store_support::{has_program, said, text};
 use crate::support::Place;
 
 /// A place with a skill, a key that is trusted as the organisation's and one that nobody knows.
@@ -200,4 +200,47 @@ fn a_list_of_keys_that_is_wrong_trusts_nobody() {
         assert!(text(&output.stderr).contains("trusted-keys.toml"), "{}", text(&output.stderr));
     }
     assert!(place.locked("pdf").is_null());
+}
+
+/// Removing a key takes away the trust that it gave, also of what is installed already.
+#[test]
+fn the_tier_of_a_key_ends_with_the_trust_in_it() {
+    let Some(place) = place() else { return };
+    let keys = "me/.config/metier/trusted-keys.toml";
+    let trusted = place.read(keys);
+    sign(&place, "known", "metier-skill", "pdf");
+    place.done(&["install", "pdf"]);
+    let tier = |place: &Place| place.json_at_home(&["show", "pdf", "--json"])["catalog"]["tier"].clone();
+    assert_eq!(tier(&place), "org");
+    for (file, now) in [
+        (trusted.replace("\"org\"", "\"user\""), "user"),
+        (trusted.replace("\"org\"", "\"third_party\""), "third_party"),
+        ("keys = 1\n".to_owned(), "third_party"),
+        (String::new(), "third_party"),
+    ] {
+        place.write(keys, file);
+        assert_eq!(tier(&place), now);
+        assert!(place.done(&["list"]).contains(now));
+    }
+    let told = said(&place.metier(&["list"]));
+    assert!(
+        told.contains("`pdf` has the tier third_party: the key that signed it is no longer trusted"),
+        "{told}"
+    );
+    let doctor = said(&place.metier(&["doctor"]));
+    assert!(doctor.contains("signed with a key that is no longer trusted for their tier: pdf"), "{doctor}");
+    // A higher tier of the key has no effect before an update.
+    place.done(&["update", "pdf", "--yes"]);
+    assert_eq!(
+        (place.locked("pdf")["tier"].as_str(), tier(&place).as_str()),
+        (Some("third_party"), Some("third_party"))
+    );
+    place.write(keys, trusted);
+    place.done(&["update", "pdf", "--yes"]);
+    assert_eq!(tier(&place), "org");
+    place.write(keys, "");
+    let run = place.metier(&["policy", "check", "--skill", "pdf", "--script", "scripts/x.sh", "--json"]);
+    assert!(!text(&run.stdout).contains("\"allow\""), "{}", said(&run));
+    fs::remove_file(place.path().join(keys)).unwrap();
+    assert_eq!(tier(&place), "third_party");
 }

@@ -276,7 +276,8 @@ fn concise_has_one_line_per_finding() {
         skill["diagnostics"].as_array().unwrap().iter().map(|found| {
             let text = |key: &str| found[key].as_str().unwrap().to_owned();
             let (line, column) = (&found["line"], &found["column"]);
-            format!("{}:{line}:{column}: {}: {}", text("file"), text("code"), text("message"))
+            let (file, severity) = (text("file"), text("severity"));
+            format!("{file}:{line}:{column}: {severity}: {}: {}", text("code"), text("message"))
         })
     });
     let output = place.run(&["validate", "--format", "concise", "skills"]);
@@ -299,7 +300,10 @@ fn a_path_cannot_start_a_github_command_in_concise_lines() {
         assert!(!printed.lines().any(|line| line.starts_with("::")), "{printed}");
     }
     let printed = place.transcript(&["validate", "--format", "concise"]);
-    assert!(printed.contains("\n./::error title=forged::x/SKILL.md:2:1: description-missing: "), "{printed}");
+    assert!(
+        printed.contains("\n./::error title=forged::x/SKILL.md:2:1: error: description-missing: "),
+        "{printed}"
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ const HEAD: &str = "\
 
 ```console
 $ metier validate --format concise slips | head -n 1
-slips/SKILL.md:2:7: name-not-lowercase: the name `Slips` must be lower case
+slips/SKILL.md:2:7: error: name-not-lowercase: the name `Slips` must be lower case
 ```
 
 Codes are stable: compare codes, never messages. This page is made from the code:

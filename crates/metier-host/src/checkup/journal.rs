@@ -8,7 +8,7 @@ use metier_journal::{Journal, JournalAddress, JournalError, JournalOptions, Jour
 use metier_skill::Coded as _;
 use serde::Serialize;
 
-use super::check::Check;
+use super::check::{Check, CheckStatus};
 use super::counted;
 use crate::environment::SystemClock;
 use crate::error::HostError;
@@ -51,6 +51,18 @@ fn size(address: &JournalAddress) -> Result<u64, JournalError> {
     JournalReader::open(address).and_then(|mut reader| reader.size())
 }
 
+impl Metier {
+    /// Why nothing can be recorded in the journal file; `None` if something can, or if there is no journal yet. This is fast: records
+    /// are not verified.
+    pub fn journal_problem(&self) -> Option<Check> {
+        let address = self.journal_address().ok()?;
+        let is_absent = is_absent(address.as_file()?);
+        let is_new = is_absent && self.remembered_checkpoint(&address).is_none_or(|path| !path.exists());
+        let check = (!is_new).then(|| check(self))?;
+        (check.status == CheckStatus::Failed).then_some(check)
+    }
+}
+
 /// Whether the journal can be appended to. Where there is none yet, one is made beside its place and removed.
 pub(super) fn check(metier: &Metier) -> Check {
     let Ok(address) = metier.journal_address() else {
@@ -79,7 +91,9 @@ pub(super) fn check(metier: &Metier) -> Check {
     match tried {
         Ok(size) => {
             let records = counted(usize::try_from(size).unwrap_or(usize::MAX), "record");
-            Check::ok("journal", format!("{address} can be appended to ({records})"))
+            let message =
+                format!("{address} can be appended to ({records}); `metier audit verify` checks each record");
+            Check::ok("journal", message)
         }
         Err(error) => {
             let fix = if let HostError::Journal(error) = &error { fix_of(error) } else { OTHERWISE };
@@ -112,7 +126,7 @@ const fn fix_of(error: &JournalError) -> &'static str {
         JournalError::Full { .. } => "free some space, then run `metier doctor` again",
         JournalError::ReadOnly { .. } => "make the directory writable, or set `journal` to another place",
         JournalError::Damaged { .. } | JournalError::NotAJournal { .. } | JournalError::Record { .. } => {
-            "see what was changed: `metier audit verify`"
+            "find the damage: `metier audit verify`; then see \"When the journal is damaged\" in docs/journal.md"
         }
         JournalError::Format { .. } => "update metier",
         _ => OTHERWISE,

@@ -85,9 +85,10 @@ pub(super) fn settle(environment: &Environment) -> io::Result<Vec<UnsettledRuns>
 /// Whether an interrupted script left files that other programs obey.
 pub(super) fn planted(found: &io::Result<Vec<UnsettledRuns>>) -> Check {
     match found {
-        Ok(found) if found.is_empty() => {
-            Check::ok("planted", "no interrupted script left files that other programs obey")
-        }
+        Ok(found) if found.is_empty() => Check::ok(
+            "planted",
+            "no interrupted script left files that other programs obey, such as git hooks",
+        ),
         Ok(_) => {
             let fix = "look at the files that are named above before you use their directory";
             Check::failed("planted", "interrupted scripts left files that other programs obey", fix)

@@ -92,11 +92,24 @@ pub(crate) fn policy_of_settings(text: &str) -> Result<PolicySettings, toml::de:
     Ok(toml::from_str::<File>(text)?.policy.unwrap_or_default())
 }
 
+/// Words that are written for keys of a policy rule, and these keys.
+const SYNONYMS: [(&str, &str); 5] = [
+    ("run", "scripts"),
+    ("exec", "scripts"),
+    ("load", "activate"),
+    ("read", "resources"),
+    ("files", "resources"),
+];
+
 /// What is wrong with a file: the place and the reason on one line, then the line of the file with the place underlined. Names the
 /// key or value that may have been meant.
 pub(crate) fn toml_reason(text: &str, error: &toml::de::Error) -> String {
     let mut words = error.message().split('`').skip(1).step_by(2);
-    let near = words.next().map(|unknown| nearest_names(unknown, words)).unwrap_or_default();
+    let unknown = words.next().unwrap_or_default();
+    // A word that says the same and looks different.
+    let same =
+        SYNONYMS.iter().find(|(word, known)| *word == unknown && words.clone().any(|one| one == *known));
+    let near = same.map_or_else(|| nearest_names(unknown, words), |(_, known)| vec![*known]);
     let is_unknown = error.message().starts_with("unknown ");
     let message = error.message().trim_end().replace('\n', ", ");
     let message = match near.first().filter(|_| is_unknown) {

@@ -83,7 +83,9 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         print(record, digits, people, kinds, output)?;
     }
     let shown = counted(records.len(), "record");
-    output.summary(format_args!("{shown} of {size}{}", archived(first)))?;
+    let is_cut = records.len() == args.limit && (records.len() as u64) < size;
+    let more = if is_cut { "; the last ones, `--all` shows every record that matches" } else { "" };
+    output.summary(format_args!("{shown} of {size}{}{more}", archived(first)))?;
     Ok(Exit::Done)
 }
 

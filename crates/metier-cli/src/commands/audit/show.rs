@@ -9,6 +9,8 @@ use crate::output::Output;
 /// Show one record in full, as JSON
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+The record's hash and that of the record after it are checked. `metier audit verify` checks all.
+
 Examples:
   metier audit show 17
   metier audit show 17 | jq .event.touched")]
@@ -33,6 +35,18 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         };
         return Err(NotFoundError(message).into());
     };
+    // A changed record that has a new hash does not match the record after it.
+    let next = args.number.checked_add(1).map(|next| reader.record(next)).transpose()?.flatten();
+    let changed = match next {
+        _ if !record.is_whole() => Some(args.number),
+        Some(next) if !next.is_whole() => Some(next.sequence),
+        _ => None,
+    };
     output.json(&record)?;
-    Ok(Exit::Done)
+    let Some(changed) = changed else { return Ok(Exit::Done) };
+    output.error(&format!(
+        "record {changed} was changed after it was written, or the one before it: their hashes do not match"
+    ));
+    output.note("hint: metier audit verify")?;
+    Ok(Exit::Findings)
 }

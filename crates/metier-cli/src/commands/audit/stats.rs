@@ -13,6 +13,10 @@ use crate::table::{counted, one_line, pad, width_of};
 /// Show usage and tokens per skill
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Columns: how often the skill was loaded, and could not be; reads of its files; runs of its scripts,
+those with an exit code that is not 0, those that were refused, and those that could not start;
+tokens shown to models; and answers that approved something.
+
 Examples:
   metier audit stats
   metier audit stats --since 2026-11-01 --until 2026-12-01
@@ -30,7 +34,7 @@ pub(super) struct Args {
 }
 
 const COLUMNS: [&str; 9] =
-    ["loads", "unloaded", "reads", "runs", "run fails", "refused", "errors", "tokens", "approved"];
+    ["loads", "load fails", "reads", "runs", "run fails", "refused", "errors", "tokens", "approved"];
 
 pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let (metier, place) = args.journal.open(output)?;
@@ -44,7 +48,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         return Ok(Exit::Done);
     }
     let names = stats.skills.keys().map(|name| width_of(&one_line(name))).max().unwrap_or(5).max(5);
-    let is_narrow = output.columns().is_some_and(|columns| columns < names + COLUMNS.len() * 11);
+    let is_narrow = output.columns().is_some_and(|columns| columns < names + COLUMNS.len() * 12);
     if !stats.skills.is_empty() && !is_narrow {
         output.whole(output.bold(&row("skill", names, &COLUMNS)))?;
     }
@@ -81,7 +85,7 @@ pub(super) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
 }
 
 fn row<T: Display>(name: &str, names: usize, cells: &[T; COLUMNS.len()]) -> String {
-    cells.iter().fold(pad(name, names), |line, cell| format!("{line}  {cell:>9}"))
+    cells.iter().fold(pad(name, names), |line, cell| format!("{line}  {cell:>10}"))
 }
 
 /// The same for a terminal without room for the table: what is not 0, below the name.

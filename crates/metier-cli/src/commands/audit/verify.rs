@@ -148,6 +148,7 @@ fn report(found: &Verification, args: &Args, output: &mut Output) -> anyhow::Res
         output.error(&damage.detail);
         let failed = output.colored("FAILED", false);
         output.line(format_args!("{failed} (intact before that: {records}{from})"))?;
+        output.note("note: what to do now: \"When the journal is damaged\" in docs/journal.md")?;
         return Ok(exit);
     }
     let against = match found.checkpoints {
