@@ -152,7 +152,12 @@ impl<'a> Web<'a> {
                 _ => {}
             }
         }
-        let url = format!("{}{}", self.origin, self.path.trim_end_matches('/'));
+        let place = self.path.trim_end_matches('/');
+        // In an address without a query a directory would follow it.
+        if place.contains("//") {
+            return Err(wrong(self.text, "has `//` before its query; write the directory as `path=/…`"));
+        }
+        let url = format!("{}{place}", self.origin);
         if reference.is_some() && self.fragment.is_some() {
             return Err(wrong(self.text, "has a second reference after `#`; remove one of them"));
         }
