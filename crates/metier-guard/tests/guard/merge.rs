@@ -213,6 +213,17 @@ fn settings() -> impl Strategy<Value = String> {
     })
 }
 
+/// Nothing follows such a comment, not even the end of its line.
+#[test]
+fn a_text_that_ends_with_a_comment_is_restored() {
+    let wanted = hooks(Agent::ClaudeCode, "/usr/bin/metier");
+    for text in ["//", "// mine", "{} // mine", "\u{feff}//", "/* */ //"] {
+        let (added, trace) = add_hooks(text, &wanted).unwrap();
+        assert!(has_hooks(&added, Agent::ClaudeCode, &wanted).unwrap(), "{added}");
+        assert_eq!(remove_hooks(&added, Agent::ClaudeCode, &trace).unwrap(), text);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
 
