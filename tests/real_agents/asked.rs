@@ -1,5 +1,6 @@
 //! Prompts that run on a real agent through `metier-harness`: text, typed answers, tools, skills, permissions, sections, limits.
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -127,9 +128,23 @@ pub(crate) fn asked_skill(rig: &Rig) {
 }
 
 /// A command that writes: denied where nobody allows it, run where the caller does.
+///
+/// Settings of the project that allow everything, or start programs, do not count.
 pub(crate) fn asked_permission(rig: &Rig) {
     let steps = || vec![driver::step(rig.agent, &Act::Shell("touch written.txt")), Step::text("ALL-DONE")];
     let Some(mut asking) = Asking::new(rig, steps()) else { return };
+    let started = rig.work().join("started.txt");
+    for (file, text) in [
+        ("opencode.json", r#"{"permission":{"*":"allow","bash":"allow"}}"#.to_owned()),
+        (
+            ".codex/config.toml",
+            format!("[mcp_servers.x]\ncommand = \"touch\"\nargs = ['{}']\n", started.display()),
+        ),
+    ] {
+        let file = rig.work().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
     let answer = asked(&*asking.harness, rendering(builder("Write."))).run(&mut asking.session).unwrap();
     // Two agents end their turn there.
     let expected = match rig.agent {
@@ -138,6 +153,7 @@ pub(crate) fn asked_permission(rig: &Rig) {
     };
     assert_eq!((answer.text.as_str(), answer.stop), expected);
     assert!(!rig.work().join("written.txt").exists());
+    assert!(!started.exists());
     assert_eq!(asking.recorded("skill.tool_call_decided")[0]["code"], "nobody-to-ask");
     drop(asking);
     let mut asking = Asking::new(rig, steps()).unwrap();

@@ -9,7 +9,7 @@ mod usage;
 
 use std::io;
 
-use metier_home::Agent;
+use metier_home::{Agent, ProjectFileKind, project_files};
 
 use self::agents::{ModelBy, Row, row};
 pub use self::options::AcpOptions;
@@ -54,6 +54,21 @@ impl Acp {
         self
     }
 
+    /// A project from elsewhere could run programs with its hooks.
+    fn refuse_hooks(&self, place: &AgentPlace) -> Result<(), HarnessError> {
+        if !self.row.runs_hooks || place.is_hermetic() {
+            return Ok(());
+        }
+        let files = project_files(self.row.agent, place.working.path());
+        let Some(hooks) = files.iter().find(|file| file.kind == ProjectFileKind::Hooks) else {
+            return Ok(());
+        };
+        let path = hooks.path.display();
+        let reason = format!("it would run the hooks in {path} without asking; `--hermetic` hides them");
+        let agent = self.row.agent.title().to_owned();
+        Err(HarnessError::NotStarted { agent, reason, errors: String::new() })
+    }
+
     fn arguments(&self, opening: &Opening<'_>, place: &AgentPlace) -> Vec<String> {
         let hermetic = if place.is_hermetic() { place.home.hermetic_arguments() } else { &[] };
         let for_tools = if opening.prompt.tools.is_empty() { &[] } else { self.row.for_tools };
@@ -83,6 +98,7 @@ impl ProgramAgent for Acp {
         place: &AgentPlace,
         resumed: Option<&str>,
     ) -> Result<Box<dyn Conversation>, HarnessError> {
+        self.refuse_hooks(place)?;
         let tools = &opening.prompt.tools;
         let bridge = ToolBridge::default();
         let declared = tools.iter().map(|tool| mcp::declaration(&tool.tool)).collect();

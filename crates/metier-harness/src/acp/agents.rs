@@ -60,6 +60,8 @@ pub(super) struct Row {
     /// Whether its notes for a person are part of its text.
     pub(super) says_notes: bool,
     pub(super) can_resume: bool,
+    /// Whether it runs the hooks of the project that it works in, without asking.
+    pub(super) runs_hooks: bool,
     pub(super) asks_for: &'static str,
 }
 
@@ -84,6 +86,7 @@ const ROWS: &[Row] = &[
         reports: Reports::LastRequest,
         says_notes: false,
         can_resume: true,
+        runs_hooks: false,
         asks_for: "all tools but its lists of tasks and the loading of skills",
     },
     Row {
@@ -101,6 +104,7 @@ const ROWS: &[Row] = &[
         says_notes: false,
         // It says that it can, and then finds no conversation.
         can_resume: false,
+        runs_hooks: false,
         asks_for: "all tools but its lists of tasks, the loading of skills, and commands that it knows to only read, such as `ls`",
     },
     Row {
@@ -117,6 +121,7 @@ const ROWS: &[Row] = &[
         reports: Reports::EachSize,
         says_notes: false,
         can_resume: true,
+        runs_hooks: false,
         asks_for: "all tools",
     },
     Row {
@@ -134,6 +139,7 @@ const ROWS: &[Row] = &[
         reports: Reports::Process,
         says_notes: true,
         can_resume: true,
+        runs_hooks: true,
         asks_for: "commands, changes of files, and tools of MCP servers that do not only read; not for reading",
     },
 ];

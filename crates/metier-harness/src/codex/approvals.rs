@@ -15,6 +15,9 @@ use crate::protocol::Outbox;
 /// The maximum number of requests that wait for an answer. More than that are not real.
 const WAITING: usize = 10_000;
 
+/// What it is called when Codex asks for more than its sandbox permits.
+const MORE: &str = "request_permissions";
+
 /// The requests that wait for an answer.
 #[derive(Debug, Default)]
 pub(super) struct Approvals {
@@ -57,13 +60,13 @@ impl Approvals {
             _ if self.waiting.len() >= WAITING || self.waiting.contains_key(&key) => None,
             "item/commandExecution/requestApproval" => Some((Form::Decision, command(&key, params, home))),
             "item/fileChange/requestApproval" => {
-                let arguments = change.cloned().unwrap_or_else(|| patch::arguments(&Value::Null));
-                Some((Form::Decision, PermissionRequest::new(&key, "apply_patch", arguments)))
+                let change = change.cloned().unwrap_or_else(|| patch::arguments(&Value::Null));
+                Some((Form::Decision, changing(&key, params, change)))
             }
             "item/permissions/requestApproval" => {
                 let wanted = params.get("permissions").cloned().unwrap_or(json!({}));
                 let arguments = json!({ "permissions": wanted, "cwd": params.get("cwd") });
-                let asked = PermissionRequest::new(&key, "request_permissions", arguments);
+                let asked = PermissionRequest::new(&key, MORE, arguments);
                 Some((Form::Permissions(wanted), asked))
             }
             "mcpServer/elicitation/request" => {
@@ -130,12 +133,28 @@ impl Approvals {
     }
 }
 
+/// A permission request about a change of files.
+fn changing(key: &str, params: &Value, change: Value) -> PermissionRequest {
+    match params.get("grantRoot").filter(|root| !root.is_null()) {
+        // It would apply to the whole session, so a rule for this change does not allow it.
+        Some(root) => {
+            let arguments = json!({ "grantRoot": root, "change": change });
+            PermissionRequest::new(key, MORE, arguments)
+        }
+        None => PermissionRequest::new(key, "apply_patch", change),
+    }
+}
+
 /// A permission request about a command, by the names that rules use.
 fn command(key: &str, params: &Value, home: &Path) -> PermissionRequest {
     let script = script_of(text(params, "command").unwrap_or_default());
     if let Some(network) = params.get("networkApprovalContext").filter(|context| context.is_object()) {
         let arguments = json!({ "network": network, "command": script });
         return PermissionRequest::new(key, "network_access", arguments);
+    }
+    if let Some(more) = params.get("additionalPermissions").filter(|more| !more.is_null()) {
+        // A rule for the command does not say that it may leave the sandbox.
+        return PermissionRequest::new(key, MORE, json!({ "permissions": more, "command": script }));
     }
     match text(params, "kind") {
         None | Some("command") => {

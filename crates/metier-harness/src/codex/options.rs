@@ -58,6 +58,8 @@ impl CodexOptions {
             "sandbox": if self.is_sandboxed { "workspace-write" } else { "danger-full-access" },
             "config": {
                 "web_search": "disabled",
+                // A writable directory is trusted otherwise, and what its files name is started: hooks, MCP servers.
+                "projects": { (self.working.to_string_lossy()): { "trust_level": "untrusted" } },
                 "sandbox_workspace_write": { "network_access": false, "writable_roots": self.writable },
             },
         });

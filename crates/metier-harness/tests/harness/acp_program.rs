@@ -156,6 +156,27 @@ end
     assert_eq!(ground.recorded("skill.tool_call_decided")[0]["code"], "nobody-to-ask");
 }
 
+/// Copilot runs the hooks of a project without asking. The other agents do not.
+#[test]
+fn a_project_with_hooks_is_refused() {
+    let ground = Ground::new();
+    let hooks = ground.write("work/.github/hooks/start.json", "{}");
+    for (kind, refused) in [(Agent::Copilot, true), (Agent::Goose, false)] {
+        let mut setup = setup(&ground, kind, &opened("say done; end"));
+        setup.working = Some(ground.path("work"));
+        match run(&ground, &Acp::new(setup).unwrap()) {
+            Ok(answer) => assert!(!refused && answer.text == "done", "{kind:?}"),
+            Err(error) => {
+                assert!(refused && error.code() == "harness-not-started", "{kind:?}: {error}");
+                assert!(
+                    error.to_string().contains(&hooks.parent().unwrap().display().to_string()),
+                    "{error}"
+                );
+            }
+        }
+    }
+}
+
 /// Loading a mounted skill and reading the working directory need no rule. Links out of it do.
 #[test]
 fn reading_the_working_directory_needs_no_rule() {

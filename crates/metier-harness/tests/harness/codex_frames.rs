@@ -341,6 +341,18 @@ fn a_key_is_given_before_the_conversation_and_never_shown() {
     }
 }
 
+/// Otherwise Codex would start what the files of the project name.
+#[test]
+fn the_working_directory_is_not_trusted() {
+    for resumed in [None, Some("t1".to_owned())] {
+        let mut options = CodexOptions::new("/w.d/project", "/home");
+        options.resumed = resumed;
+        let opening = opened(options).1.pop().unwrap();
+        let projects = json!({ "/w.d/project": { "trust_level": "untrusted" } });
+        assert_eq!(opening["params"]["config"]["projects"], projects, "{opening}");
+    }
+}
+
 #[test]
 fn an_overloaded_server_is_asked_again_later_each_time() {
     let (mut protocol, _) = opened(options());
@@ -434,6 +446,10 @@ fn permissions_are_asked_by_the_names_of_rules() {
     let network =
         json!({ "command": "curl x", "networkApprovalContext": { "host": "a.test", "protocol": "https" } });
     assert_eq!(asked("item/commandExecution/requestApproval", network).0.tool, "network_access");
+    let more = json!({ "command": "git push", "additionalPermissions": { "network": { "enabled": true } } });
+    let (request, ..) = asked("item/commandExecution/requestApproval", more);
+    assert_eq!((request.tool.as_str(), request.reads.len()), ("request_permissions", 0));
+    assert_eq!(request.arguments["permissions"]["network"]["enabled"], true);
     let typed = json!({ "kind": "writeStdin", "command": "bash" });
     assert_eq!(asked("item/commandExecution/requestApproval", typed).0.tool, "write_stdin");
     let wanted = json!({ "network": { "enabled": true } });
@@ -450,6 +466,12 @@ fn permissions_are_asked_by_the_names_of_rules() {
         asked("item/fileChange/requestApproval", json!({ "itemId": "gone", "threadId": "t2" }));
     assert_eq!((request.arguments, request.subagent.as_deref()), (json!({ "patch": "" }), Some("t2")));
     assert_eq!((&allowed["decision"], &denied["decision"]), (&json!("accept"), &json!("decline")));
+    let root = json!({ "itemId": "gone", "grantRoot": "/etc" });
+    let (request, ..) = asked("item/fileChange/requestApproval", root);
+    assert_eq!(
+        (request.tool.as_str(), &request.arguments["grantRoot"]),
+        ("request_permissions", &json!("/etc"))
+    );
 }
 
 /// A conversation in which something is asked.

@@ -40,10 +40,13 @@ pub(super) fn plan(
         // Its switches close all directories that it looks in, the home's as well; so it is told of that one by its path.
         settings["skills"] = json!({ "paths": [home.join(Agent::OpenCode.skills_directory())] });
         plan.own.extend([
-            pair("OPENCODE_DISABLE_PROJECT_CONFIG", "1"),
             pair("OPENCODE_DISABLE_EXTERNAL_SKILLS", "1"),
             pair("OPENCODE_DISABLE_CLAUDE_CODE_PROMPT", "1"),
         ]);
+    }
+    if options.is_hermetic || options.asks_permission {
+        // Rules of the project would come after ours, and count more.
+        plan.own.extend([pair("OPENCODE_DISABLE_PROJECT_CONFIG", "1")]);
     }
     plan.own.extend([
         pair("OPENCODE_CONFIG_CONTENT", settings.to_string()),

@@ -392,6 +392,10 @@ fn agents_can_be_told_to_ask() {
     // The last rule that matches counts.
     assert_eq!(found.as_object().unwrap().keys().next().unwrap(), "*");
     assert_eq!(permission(&ground.home(Agent::OpenCode, &[]))["*"], serde_json::Value::Null);
+    // A project's own rules would come after it.
+    let variables = asking(Agent::OpenCode);
+    assert_eq!(variables.env()["OPENCODE_DISABLE_PROJECT_CONFIG"], "1");
+    assert!(!variables.env().contains_key("OPENCODE_DISABLE_EXTERNAL_SKILLS"), "skills are not settings");
     let policy = |home: &Home| -> toml::Table {
         fs::read_to_string(home.path().join(".gemini/policies/metier.toml")).unwrap().parse().unwrap()
     };
