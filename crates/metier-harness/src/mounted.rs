@@ -45,9 +45,8 @@ impl Mounted {
         let is_mounted = |name: &String| self.skills.iter().any(|skill| skill.name == *name);
         let is_readable = |file: &PathBuf| {
             let is_plain = !file.components().any(|part| part == Component::ParentDir);
-            let is_of_skill = || self.skills.iter().any(|skill| file.starts_with(&skill.directory));
-            is_plain
-                && (is_of_skill() || self.working.as_deref().is_some_and(|working| leads_into(file, working)))
+            let mut places = self.skills.iter().map(|skill| &skill.directory).chain(&self.working);
+            is_plain && places.any(|place| leads_into(file, place))
         };
         request.loads.as_ref().is_some_and(is_mounted)
             || !request.reads.is_empty() && request.reads.iter().all(is_readable)

@@ -344,9 +344,10 @@ impl<P: Protocol> Conversation for ProgramConversation<P> {
         let wait = self.send_due(wait)?;
         match self.lane.pop(wait) {
             Popped::Item(arrived) => self.take(arrived)?,
-            Popped::Nothing => self.check_patience()?,
+            Popped::Nothing => {}
             Popped::Closed => return Err(self.gone()),
         }
+        self.check_patience()?;
         match self.messages.pop_front() {
             None if self.is_gone() => Err(self.gone()),
             message => Ok(message),

@@ -373,13 +373,21 @@ impl<'a> Run<'a> {
         let skill = mounted.skills.iter().find(|skill| skill.name == name).cloned();
         let path = skill.as_ref().map(|skill| skill.directory.join("SKILL.md"));
         let digest = skill.as_ref().map(|skill| skill.tree_digest);
+        let mut is_new = false;
         if let Some(skill) = &skill {
             let path: PathBuf = path.clone().unwrap_or_default();
-            if session.activated_by_agent(skill, &path)? {
-                mounted.activated.push(name.clone());
-            }
+            is_new = session.activated_by_agent(skill, &path)?;
         }
-        self.skills.push(LoadedSkill { name: name.clone(), digest });
+        if is_new {
+            mounted.activated.push(name.clone());
+        }
+        let loaded = LoadedSkill { name: name.clone(), digest };
+        if !self.skills.contains(&loaded) {
+            self.skills.push(loaded);
+        } else if !is_new {
+            // Agents read the same file in pieces.
+            return Ok(());
+        }
         self.emit(&AgentEvent::synthetic(AgentEventKind::SkillActivated { name, digest, path }));
         Ok(())
     }

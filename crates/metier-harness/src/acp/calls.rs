@@ -16,10 +16,13 @@ const KNOWN: usize = 10_000;
 /// The name of a tool that is not certain. Rules for tools do not match it.
 pub(super) const UNKNOWN: &str = "unknown";
 
+/// The conversation of a call and its id there: subagents have conversations of their own, with ids of their own.
+pub(super) type CallKey = (String, String);
+
 /// The calls of a turn.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Calls {
-    known: BTreeMap<String, Call>,
+    known: BTreeMap<CallKey, Call>,
 }
 
 /// What an agent said of a call, in several frames.
@@ -44,27 +47,27 @@ pub(super) struct Call {
 
 impl Calls {
     /// A call begins: frames about another one with this id do not count. Some model servers use ids again.
-    pub(super) fn begin(&mut self, id: &str) {
-        self.known.remove(id);
+    pub(super) fn begin(&mut self, key: &CallKey) {
+        self.known.remove(key);
     }
 
     /// Takes what a frame says of a call, and returns the call.
-    pub(super) fn take(&mut self, id: &str, frame: &Value) -> Option<&mut Call> {
+    pub(super) fn take(&mut self, key: &CallKey, frame: &Value) -> Option<&mut Call> {
         let is_going_on = matches!(text(frame, "status"), Some("pending" | "in_progress"));
-        if is_going_on && self.known.get(id).is_some_and(|call| call.is_ended) {
-            self.begin(id);
+        if is_going_on && self.known.get(key).is_some_and(|call| call.is_ended) {
+            self.begin(key);
         }
-        if self.known.len() >= KNOWN && !self.known.contains_key(id) {
+        if self.known.len() >= KNOWN && !self.known.contains_key(key) {
             return None;
         }
-        let new = || Call { id: id.to_owned(), ..Call::default() };
-        let call = self.known.entry(id.to_owned()).or_insert_with(new);
+        let new = || Call { id: key.1.clone(), ..Call::default() };
+        let call = self.known.entry(key.clone()).or_insert_with(new);
         call.take(frame);
         Some(call)
     }
 
-    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut Call> {
-        self.known.get_mut(id)
+    pub(super) fn get_mut(&mut self, key: &CallKey) -> Option<&mut Call> {
+        self.known.get_mut(key)
     }
 
     /// A new turn has calls of its own.
@@ -78,9 +81,9 @@ impl Calls {
         let is_open = |call: &Call| !call.is_served && !call.is_ended && call.tool(row, tools) == wanted;
         let open = || self.known.iter().filter(|(_, call)| is_open(call));
         let same = open().find(|(_, call)| Some(&call.input) == called.arguments.as_object());
-        let id = same.or_else(|| open().next()).map(|(id, _)| id.clone())?;
-        self.known.get_mut(&id)?.is_served = true;
-        Some(id)
+        let key = same.or_else(|| open().next()).map(|(key, _)| key.clone())?;
+        self.known.get_mut(&key)?.is_served = true;
+        Some(key.1)
     }
 }
 
@@ -142,6 +145,7 @@ impl Call {
             "edit" if has("path") && has("file_text") => Some("write"),
             "edit" if has("path") => Some("edit"),
             "read" if has("path") => Some("view"),
+            "execute" | "edit" | "read" => None,
             "other" if skill.is_some_and(|skill| self.title == format!("Using skill: {skill}")) => {
                 Some(row.skill_tool.0)
             }

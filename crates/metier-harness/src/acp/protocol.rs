@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::agents::{ModelBy, NamedBy, Row, row};
-use super::calls::{Calls, UNKNOWN, is_result, result_of};
+use super::calls::{CallKey, Calls, UNKNOWN, is_result, result_of};
 use super::options::AcpOptions;
 use super::permissions::Waiting;
 use super::usage::AcpUsage;
@@ -288,50 +288,51 @@ impl AcpProtocol {
     }
 
     fn called(&mut self, update: &Value, raw: &Arc<Value>) -> Vec<AgentMessage> {
-        let id = owned(update, "toolCallId");
+        let key = key_of(raw, update);
         let row = self.row;
         let is_new = text(update, "sessionUpdate") == Some("tool_call");
         if is_new {
-            self.calls.begin(&id);
+            self.calls.begin(&key);
             (self.is_saying, self.is_denied) = (false, false);
         }
-        let Some(call) = self.calls.take(&id, update) else { return vec![self.other(raw)] };
+        let Some(call) = self.calls.take(&key, update) else { return vec![self.other(raw)] };
         // The arguments of `OpenCode` come after the first frame.
         let is_whole = row.named_by != NamedBy::FirstTitle || text(update, "status") != Some("pending");
         let (is_announced, is_result) = (call.is_announced, is_result(update));
         let mut messages = Vec::new();
         if !is_announced && is_whole {
-            messages.extend(self.announce(&id, raw));
+            messages.extend(self.announce(&key, raw));
         }
         if is_result {
             let text = result_of(update);
             self.usage.read(&text);
             let is_error = self::text(update, "status") == Some("failed");
+            let (_, id) = key;
             messages.push(self.event(raw, AgentEventKind::ToolResult { id, text, is_error }));
         }
         if messages.is_empty() { vec![self.other(raw)] } else { messages }
     }
 
     /// The event of a call, once its tool and its arguments are known.
-    fn announce(&mut self, id: &str, raw: &Arc<Value>) -> Vec<AgentMessage> {
+    fn announce(&mut self, key: &CallKey, raw: &Arc<Value>) -> Vec<AgentMessage> {
         let row = self.row;
-        let Some(call) = self.calls.get_mut(id) else { return Vec::new() };
+        let Some(call) = self.calls.get_mut(key) else { return Vec::new() };
         call.is_announced = true;
         let (tool, arguments) = (call.tool(row, &self.options.tools), call.arguments(row));
         let (skill, length) = (call.skill(row), arguments.to_string().len());
-        let kind = AgentEventKind::ToolCall { id: id.to_owned(), tool, arguments, skill };
+        let kind = AgentEventKind::ToolCall { id: key.1.clone(), tool, arguments, skill };
         self.wrote(length, vec![self.event(raw, kind)])
     }
 
     fn permission(&mut self, id: &Value, raw: &Arc<Value>, out: &mut Outbox) -> Vec<AgentMessage> {
         let params = raw.get("params").unwrap_or(&Value::Null);
         let asked = params.get("toolCall").unwrap_or(&Value::Null);
-        let call_id = owned(asked, "toolCallId");
+        let call_key = key_of(raw, asked);
         if self.row.named_by == NamedBy::CallId {
             // Gemini CLI says nothing of a call before it asks.
-            self.calls.begin(&call_id);
+            self.calls.begin(&call_key);
         }
-        let known = self.calls.take(&call_id, asked);
+        let known = self.calls.take(&call_key, asked);
         let Some((call, key)) = known.and_then(|call| Some((call, self.waiting.add(id, params)?))) else {
             let outcome = json!({ "outcome": { "outcome": "cancelled" } });
             out.json(&json!({ "jsonrpc": "2.0", "id": id, "result": outcome }));
@@ -352,9 +353,9 @@ impl AcpProtocol {
         request.loads = call.skill(row).filter(|_| request.tool != UNKNOWN);
         request.description = Some(call.title().to_owned()).filter(|title| !title.is_empty());
         request.subagent = text(params, "sessionId").filter(|id| Some(*id) != session).map(str::to_owned);
-        request.call = Some(call_id.clone());
+        request.call = Some(call_key.1.clone());
         let is_announced = call.is_announced || row.named_by == NamedBy::FirstTitle;
-        let mut messages = if is_announced { Vec::new() } else { self.announce(&call_id, raw) };
+        let mut messages = if is_announced { Vec::new() } else { self.announce(&call_key, raw) };
         match row.refused.filter(|(tool, _)| request.tool == *tool) {
             _ if self.is_cancelled => {
                 self.waiting.cancel(out);
@@ -391,6 +392,12 @@ impl AcpProtocol {
     fn other(&self, raw: &Arc<Value>) -> AgentMessage {
         self.event(raw, AgentEventKind::Other)
     }
+}
+
+/// The call that a frame is about.
+fn key_of(raw: &Value, call: &Value) -> CallKey {
+    let session = raw.pointer("/params/sessionId").and_then(Value::as_str).unwrap_or_default();
+    (session.to_owned(), owned(call, "toolCallId"))
 }
 
 /// The text of a piece of a message.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use metier_skill::tokens;
 use serde_json::Value;
 
+use super::decoder::without_key;
 use super::http::{Arrived, Client, Head};
 use super::reply::{ModelReply, ReplyProblem, message};
 use super::request::RequestBody;
@@ -104,7 +105,7 @@ impl OpenAiConversation {
         let sent = bytes.len();
         let failed = |source| HarnessError::Io { agent: TITLE.to_owned(), action: "write to", source };
         let lane = self.client.send(bytes).map_err(failed)?;
-        let decoder = OpenAiDecoder::new(self.settings.api);
+        let decoder = OpenAiDecoder::new(self.settings.api).hiding(self.settings.key.clone());
         let body = Vec::new();
         self.phase =
             Phase::Asking(Box::new(Asking { lane, decoder, head: None, body, attempts, sent, told: 0 }));
@@ -251,10 +252,7 @@ impl OpenAiConversation {
 
     /// Servers repeat a wrong key, or parts of it.
     fn without_key(&self, text: &str) -> String {
-        match &self.settings.key {
-            Some(key) if !key.expose().is_empty() => text.replace(key.expose(), "(the key)"),
-            _ => text.to_owned(),
-        }
+        without_key(text.to_owned(), self.settings.key.as_ref())
     }
 
     /// Asks once more after a while, if that is worth it.

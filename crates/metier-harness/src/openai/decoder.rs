@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use metier_home::Secret;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -60,6 +61,8 @@ pub struct OpenAiDecoder {
     splitter: SseSplitter,
     reading: Reading,
     noise: Option<String>,
+    /// What the server was given, and is in nothing that is shown.
+    key: Option<Secret>,
 }
 
 #[derive(Debug)]
@@ -91,7 +94,13 @@ impl OpenAiDecoder {
             OpenAiApi::Responses => Reading::Responses(ResponsesReading::default()),
             OpenAiApi::Chat => Reading::Chat(ChatReading::default()),
         };
-        Self { splitter: SseSplitter::new(), reading, noise: None }
+        Self { splitter: SseSplitter::new(), reading, noise: None, key: None }
+    }
+
+    /// With the key that the server was given: it is in nothing that comes of the reply, whatever the server says.
+    pub(super) fn hiding(mut self, key: Option<Secret>) -> Self {
+        self.key = key;
+        self
     }
 
     /// What the next bytes of a stream mean.
@@ -140,7 +149,7 @@ impl OpenAiDecoder {
         if self.is_over() {
             return Vec::new();
         }
-        match event {
+        match self.without_key(event) {
             ServerEvent::Data(data) if data == "[DONE]" => {
                 let progress = self.reading.progress();
                 progress.is_complete |= progress.is_recognised;
@@ -166,10 +175,27 @@ impl OpenAiDecoder {
         }
     }
 
+    fn without_key(&self, event: ServerEvent) -> ServerEvent {
+        let hide = |text| without_key(text, self.key.as_ref());
+        match event {
+            ServerEvent::Data(data) => ServerEvent::Data(hide(data)),
+            ServerEvent::Noise(line) => ServerEvent::Noise(hide(line)),
+            ServerEvent::Cut { head, bytes } => ServerEvent::Cut { head: hide(head), bytes },
+        }
+    }
+
     fn note(&mut self, line: &str) -> Vec<AgentEvent> {
         let head = head(line);
         self.noise.get_or_insert_with(|| head.clone());
         vec![AgentEvent::notice(head)]
+    }
+}
+
+/// A text of a server that may repeat its key.
+pub(super) fn without_key(text: String, key: Option<&Secret>) -> String {
+    match key.map(Secret::expose) {
+        Some(key) if !key.is_empty() && text.contains(key) => text.replace(key, "(the key)"),
+        _ => text,
     }
 }
 

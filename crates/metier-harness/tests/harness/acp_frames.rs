@@ -423,6 +423,10 @@ fn a_tool_that_is_not_certain_is_unknown() {
     assert_eq!(asked_about(Agent::Copilot, &prose, &call("c", "x", "execute", command)), "unknown");
     let prose = call("c", "metier-load_skill", "other", json!({}));
     assert_eq!(asked_about(Agent::Copilot, &prose, &prose), "unknown");
+    for kind in ["edit", "read"] {
+        let prose = call("c", "metier-load_skill", kind, json!({}));
+        assert_eq!(asked_about(Agent::Copilot, &prose, &prose), "unknown");
+    }
     let skill = call("c", "Using skill: a", "other", json!({ "skill": "a" }));
     assert_eq!(asked_about(Agent::Copilot, &skill, &skill), "unknown");
     // The prompt has no such tool: it is one of another server.
@@ -575,6 +579,20 @@ fn a_call_with_a_known_id_is_another_call() {
         let call = json!({ "toolCallId": "run_shell_command__c", "title": command, "kind": "execute", "content": content });
         assert_eq!(asked(&mut protocol, id, &call).arguments["command"], command);
     }
+}
+
+/// Subagents have conversations of their own, in which a server can use the same ids.
+#[test]
+fn a_call_of_a_subagent_is_another_call() {
+    let (mut protocol, mut out) = ready(Agent::OpenCode);
+    let call = |title: &str, kind: &str, input: Value| json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "title": title, "kind": kind, "rawInput": input, "status": "in_progress" });
+    receive(&mut protocol, &mut out, &update(&call("task", "other", json!({ "prompt": "Go." }))));
+    let mut asked = ask(7, &call("bash", "execute", json!({ "command": "rm x" })));
+    asked["params"]["sessionId"] = json!("sub");
+    let messages = receive(&mut protocol, &mut out, &asked);
+    let Some(AgentMessage::Permission(request)) = messages.last() else { panic!("{messages:?}") };
+    assert_eq!((request.tool.as_str(), request.subagent.as_deref()), ("bash", Some("sub")));
+    assert_eq!(request.arguments, json!({ "command": "rm x" }));
 }
 
 /// A call that arrives at the server is the one that the agent announced.

@@ -40,6 +40,10 @@ fn not_started() {
         error(&ground, &agent).to_string(),
         "Claude Code did not start: it was not ready within 0.2 s"
     );
+    // What it says meanwhile makes no difference.
+    let mut agent = ground.agent("while say x; do :; done");
+    agent.patience = Some(Duration::ZERO);
+    assert_eq!(error(&ground, &agent).code(), "harness-not-started");
     let file = ground.write("not-a-program", "x");
     agent.setup.program = file;
     assert_eq!(error(&ground, &agent).code(), "harness-not-started");

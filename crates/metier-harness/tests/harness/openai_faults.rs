@@ -95,6 +95,28 @@ fn a_wrong_key_is_said_without_the_key() {
     }
 }
 
+/// Whatever a server says, in whatever form: `outcome` looks for the key in the error and in all events.
+#[test]
+fn a_server_that_repeats_the_key_is_not_repeated() {
+    for api in APIS {
+        let page =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nConnection: close\r\n\r\nBearer {KEY}\n");
+        assert_eq!(error(api, vec![Reply::Whole(page)]).code(), "harness-garbage");
+        let whole = refused(200, "", &json!({ "hello": KEY }));
+        assert_eq!(error(api, vec![Reply::Whole(whole)]).code(), "harness-garbage");
+        let failed = json!({ "error": { "message": format!("no budget for {KEY}"), "code": "429" } });
+        let failed = match api {
+            OpenAiApi::Chat => failed,
+            _ => {
+                json!({ "type": "response.failed", "response": { "status": "failed", "error": failed["error"] } })
+            }
+        };
+        let replies = (0..9).map(|_| Reply::Whole(stream(std::slice::from_ref(&failed)))).collect();
+        let error = error(api, replies);
+        assert!(error.to_string().contains("no budget for (the key)"), "{error}");
+    }
+}
+
 #[test]
 fn a_bad_request_is_not_repeated() {
     for api in APIS {

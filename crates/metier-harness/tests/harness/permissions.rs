@@ -82,11 +82,14 @@ fn reading_a_skill_of_the_prompt_needs_no_permission() {
         ("$HOME/.claude/skills/one/SKILL.md", "allowed"),
         ("$HOME/.claude/skills/one/../../settings.json", "denied"),
         ("$HOME/.claude/skills/other/SKILL.md", "denied"),
+        // The agent has made a link there.
+        ("$HOME/.claude/skills/one/link", "denied"),
         ("/etc/hostname", "denied"),
     ] {
         let ground = Ground::new();
         let script = format!(
-            r#"ask 1 Read "{{\"file_path\":\"{file}\"}}"; case $answer in *true*) end allowed;; *) end denied;; esac"#
+            r#"chmod u+w "$HOME/.claude/skills/one"; ln -s /etc/hostname "$HOME/.claude/skills/one/link"
+ask 1 Read "{{\"file_path\":\"{file}\"}}"; case $answer in *true*) end allowed;; *) end denied;; esac"#
         );
         let agent = ground.answering(&script);
         let answer = evaluate(&agent, rendering(&ground)).run(&mut ground.session()).unwrap();
