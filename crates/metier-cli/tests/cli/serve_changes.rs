@@ -47,7 +47,7 @@ fn what_is_installed_is_served_at_once() {
         text(&listed).lines().any(|line| line.starts_with(&format!("{name}: ")))
     };
     for (name, command) in [("tally", "install"), ("plain", "install"), ("tally", "remove")] {
-        let what = if command == "install" { format!("skills/{name}") } else { name.to_owned() };
+        let what = if command == "install" { format!("./skills/{name}") } else { name.to_owned() };
         let done = place.at_home(&[command, &what]).output().unwrap();
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
         let is_there = || command == "install";

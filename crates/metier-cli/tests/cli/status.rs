@@ -213,7 +213,7 @@ fn links_by_path_are_undone_by_name_and_all_together() {
 fn removing_a_linked_skill_names_the_command_for_its_broken_link() {
     let place = with_agents(&["claude"]);
     place.skill("source/pdf", "Fills in forms. Use when there is a form.");
-    for args in [&["install", "source/pdf"][..], &["link", "claude", "pdf"]] {
+    for args in [&["install", "./source/pdf"][..], &["link", "claude", "pdf"]] {
         assert!(place.at_home(args).output().unwrap().status.success());
     }
     let told = String::from_utf8(place.at_home(&["remove", "pdf"]).output().unwrap().stderr).unwrap();
@@ -230,7 +230,7 @@ fn removing_a_linked_skill_names_the_command_for_its_broken_link() {
 fn linking_the_source_of_an_installed_skill_reports_the_raised_trust() {
     let place = with_agents(&["claude"]);
     place.skill("source/pdf", "Fills in forms. Use when there is a form.");
-    assert!(place.at_home(&["install", "source/pdf"]).output().unwrap().status.success());
+    assert!(place.at_home(&["install", "./source/pdf"]).output().unwrap().status.success());
     let linked = place.at_home(&["link", "claude", "./source/pdf"]).output().unwrap();
     let told = String::from_utf8(linked.stderr).unwrap();
     assert!(
