@@ -32,6 +32,8 @@ mod driver;
 mod ended;
 #[path = "real_agents/frames.rs"]
 mod frames;
+#[path = "real_agents/guarded.rs"]
+mod guarded;
 #[path = "real_agents/hostile.rs"]
 mod hostile;
 #[path = "real_agents/outcome.rs"]
@@ -113,6 +115,8 @@ harness!(
         ended_by_silence,
         goes_on_after_a_flood,
         is_no_agent,
+        guarded_answer,
+        guard_that_is_gone,
         frames_are_known
     ]
 );
@@ -135,6 +139,8 @@ harness!(
         ended_by_silence,
         goes_on_after_a_flood,
         is_no_agent,
+        guarded_answer,
+        guard_that_is_gone,
         frames_are_known
     ]
 );
@@ -236,6 +242,7 @@ agent!(
         two_hundred,
         all_kinds,
         added_while_running,
+        guarded_run,
         hermetic_command,
         hostile,
         system_stays_out,
@@ -253,6 +260,7 @@ agent!(
         two_hundred,
         all_kinds,
         named_in_the_prompt,
+        guarded_run,
         hermetic_command,
         hostile,
         system_stays_out,

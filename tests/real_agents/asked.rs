@@ -23,6 +23,7 @@ pub(crate) use crate::continued::{asked_codeword, asked_resume, asked_start};
 use crate::driver::{self, Act};
 pub(crate) use crate::ended::{ended_by_kill, ended_by_silence, goes_on_after_a_flood, is_no_agent};
 pub(crate) use crate::frames::frames_are_known;
+pub(crate) use crate::guarded::{guard_that_is_gone, guarded_answer};
 use crate::rig::Rig;
 
 /// Text, with what was used, and a record of it.

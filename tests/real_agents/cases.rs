@@ -11,6 +11,7 @@ use metier_prompt::{Prompt, Section, SessionView, SkillMount};
 pub(crate) use crate::command::{hermetic_command, system_stays_out};
 pub(crate) use crate::drift::schema_is_known;
 use crate::driver::{Act, Run};
+pub(crate) use crate::guarded::guarded_run;
 pub(crate) use crate::hostile::{hostile, not_trusted};
 use crate::rig::{Rig, skill_md};
 pub(crate) use crate::served::{served, served_over_http};

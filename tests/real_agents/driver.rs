@@ -28,6 +28,8 @@ pub(crate) enum Act<'a> {
     Served(&'a str, serde_json::Value),
     /// It calls a tool of the prompt.
     Prompted(&'a str, serde_json::Value),
+    /// It calls one of the agent's own tools by its name.
+    Own(&'a str, serde_json::Value),
     /// It answers with the word that comes after these, if it was told.
     Quote(&'a str),
 }
@@ -161,6 +163,7 @@ pub(crate) fn program(agent: Agent, agents: &Path) -> PathBuf {
 pub(crate) fn step(agent: Agent, act: &Act<'_>) -> Step {
     let (tool, arguments) = match (agent, act) {
         (_, Act::Quote(after)) => return Step::quote(*after),
+        (_, Act::Own(tool, arguments)) => return Step::call(*tool, arguments.clone()),
         (Agent::Gemini, Act::Served(tool, arguments) | Act::Prompted(tool, arguments)) => {
             return Step::call(format!("mcp_metier_{tool}"), arguments.clone());
         }

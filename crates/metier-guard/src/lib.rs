@@ -36,7 +36,8 @@ pub use jsonc::{JsoncError, read_jsonc};
 pub use mention::skills_named;
 pub use merge::{MergeTrace, add_hooks, find_hooks, has_hooks, remove_hooks};
 pub use places::{
-    HOOK_SWITCHES, HookSwitch, SwitchPlace, guarded_rules, leaks_of, measured_version, settings_variable,
+    HOOK_SWITCHES, HookSwitch, SwitchPlace, guarded_arguments, guarded_rules, leaks_of, measured_version,
+    settings_variable,
 };
 pub use settings::{GuardContent, GuardFile, guard_files};
 pub use state::{CallCheck, ConversationState, GuardStates, GuardedCall, HeldState};

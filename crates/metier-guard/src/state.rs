@@ -157,6 +157,13 @@ impl ConversationState {
         }
     }
 
+    /// Whether the last call like this one was allowed, and has no result yet.
+    pub fn has_allowed(&self, call: &AgentCall) -> bool {
+        let digest = call.digest();
+        let last = self.calls.iter().rev().find(|known| known.digest == digest);
+        last.is_some_and(|known| known.is_allowed && !known.has_result)
+    }
+
     /// Compares a result with what was decided about the call: by the call's id, or where agents have none by tool and input,
     /// the earliest first. In a run that is to be proven, a result without a decision is a failure; elsewhere the call may
     /// have begun before there was anything to keep.

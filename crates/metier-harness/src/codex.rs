@@ -82,6 +82,7 @@ impl ProgramAgent for Codex {
         options.schema = opening.schema.and_then(schema::strict);
         options.resumed = resumed.map(str::to_owned);
         options.api_key = api_key(place);
+        options.is_guarded = self.launch.setup.guard.is_some();
         options.is_sandboxed = sandbox.is_enabled;
         options.writable.clone_from(&sandbox.writable);
         let mut arguments = vec!["app-server".to_owned()];

@@ -144,6 +144,24 @@ pub enum HarnessError {
         /// What was used until then.
         spent: Box<UsageSoFar>,
     },
+    /// The hooks of the guard could not be put into the agent's home, or what they saw could not be read.
+    #[error("the guard of {agent} cannot be used: {reason}")]
+    Guard {
+        /// The agent.
+        agent: String,
+        /// Why.
+        reason: String,
+    },
+    /// The agent used a tool that its hooks had not allowed: they were not asked, or not obeyed.
+    #[error("{agent} used tools that the guard had not allowed: {}", tools.join(", "))]
+    Unguarded {
+        /// The agent.
+        agent: String,
+        /// The tools.
+        tools: Vec<String>,
+        /// What was used until then.
+        spent: Box<UsageSoFar>,
+    },
     /// The prompt or the caller asks for something that this agent cannot do. Nothing was started.
     #[error("{agent} does not support {what}")]
     Unsupported {
@@ -191,6 +209,7 @@ impl HarnessError {
             | Self::Budget { spent, .. }
             | Self::Cancelled { spent }
             | Self::Output { spent, .. }
+            | Self::Unguarded { spent, .. }
             | Self::Agent { spent, .. } => Some(spent),
             _ => None,
         }
@@ -207,6 +226,7 @@ impl HarnessError {
             | Self::Budget { spent, .. }
             | Self::Cancelled { spent }
             | Self::Output { spent, .. }
+            | Self::Unguarded { spent, .. }
             | Self::Agent { spent, .. } => **spent = used,
             Self::Session(SessionError::Budget(breach)) => {
                 return Self::Budget { breach: *breach, spent: Box::new(used) };
@@ -234,6 +254,8 @@ impl Coded for HarnessError {
             Self::Cancelled { .. } => "harness-cancelled",
             Self::Output { .. } => "harness-output",
             Self::Agent { .. } => "harness-agent",
+            Self::Guard { .. } => "harness-guard",
+            Self::Unguarded { .. } => "harness-unguarded",
             Self::Unsupported { .. } => "harness-unsupported",
             Self::Io { .. } => "harness-io",
             Self::Home(error) => error.code(),
@@ -258,6 +280,10 @@ impl Coded for HarnessError {
             Self::Budget { .. } => "start a session with a larger budget",
             Self::Output { .. } => {
                 "the error has the whole answer; describe the expected answer in the prompt"
+            }
+            Self::Guard { .. } => "check that metier's state directory can be written",
+            Self::Unguarded { .. } => {
+                "look at what the calls did; check that nothing switches hooks off, and the agent's version"
             }
             Self::Unsupported { .. } => "use another agent, or a prompt without this",
             Self::Home(error) => return error.hint(),

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use metier_session::AgentSkill;
 use serde_json::Value;
 
+use crate::guard::GuardWatch;
 use crate::offered::Offered;
 use crate::permission::PermissionRequest;
 
@@ -18,6 +19,8 @@ pub(crate) struct Mounted {
     pub(crate) working: Option<PathBuf>,
     /// Calls that load a skill, until their result is there.
     pub(crate) loading: HashMap<String, String>,
+    /// Compares what the agent's tools do with what its hooks saw.
+    pub(crate) guard: Option<GuardWatch>,
     /// What this conversation activated in the session.
     pub(crate) activated: Vec<String>,
     /// The same for an agent without a home.

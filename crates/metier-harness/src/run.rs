@@ -11,6 +11,7 @@ use crate::error::HarnessError;
 use crate::evaluate::EvaluationOptions;
 use crate::evaluation::{Evaluation, LoadedSkill, StopReason, Walls};
 use crate::event::{AgentEvent, AgentEventKind};
+use crate::guard::GuardWatch;
 use crate::harness::{Answered, Conversation, Opening};
 use crate::message::{AgentMessage, PromptToolCall, ToolAnswered, TurnEnd};
 use crate::mounted::Mounted;
@@ -55,6 +56,8 @@ pub(crate) struct Run<'a> {
     pub(crate) skills: Vec<LoadedSkill>,
     tool_calls: u64,
     expansions: u64,
+    /// Whether every result so far was that of a call that a hook had allowed.
+    is_guarded: bool,
     watchdog: Watchdog,
 }
 
@@ -78,6 +81,7 @@ impl<'a> Run<'a> {
             skills: Vec::new(),
             tool_calls: 0,
             expansions: 0,
+            is_guarded: false,
             watchdog: Watchdog::default(),
         }
     }
@@ -88,7 +92,11 @@ impl<'a> Run<'a> {
     }
 
     pub(crate) fn walls(&self) -> Walls {
-        Walls { permissions: self.options.harness.permissions().is_some(), ..Walls::default() }
+        Walls {
+            hooks: self.is_guarded,
+            permissions: self.options.harness.permissions().is_some(),
+            ..Walls::default()
+        }
     }
 
     pub(crate) fn agent(&self) -> String {
@@ -172,7 +180,10 @@ impl<'a> Run<'a> {
         }
         let skills = agent_skills(installed.skills.iter().map(|skill| &skill.mounted));
         let working = Some(place.working.path().to_owned());
-        Ok(Mounted { skills, working, ..Mounted::default() })
+        let own = self.options.harness.tools().map(|tools| tools.called_as(""));
+        let guard = place.take_guard().map(|guard| GuardWatch::new(guard, own));
+        self.is_guarded = guard.is_some();
+        Ok(Mounted { skills, working, guard, ..Mounted::default() })
     }
 
     /// Prompts the agent until it has answered, with one request to repair an answer of the wrong type.
@@ -356,11 +367,23 @@ impl<'a> Run<'a> {
             _ => {}
         }
         self.emit(event);
+        self.check_guard(mounted, event)?;
         match loaded {
             Some((name, true)) => Ok(session.not_activated_by_agent(&name, "agent-tool-failed")?),
             Some((name, false)) => self.loaded(session, mounted, name),
             None => Ok(()),
         }
+    }
+
+    /// Ends the evaluation if a tool ran that no hook had allowed.
+    fn check_guard(&mut self, mounted: &mut Mounted, event: &AgentEvent) -> Result<(), HarnessError> {
+        let Some(guard) = &mut mounted.guard else { return Ok(()) };
+        let tools = guard.unguarded(&event.kind)?;
+        if tools.is_empty() {
+            return Ok(());
+        }
+        self.is_guarded = false;
+        Err(HarnessError::Unguarded { agent: self.agent(), tools, spent: Box::default() })
     }
 
     /// The agent has loaded a skill: it is recorded with the digest of what was mounted, and its rules apply.
@@ -376,7 +399,11 @@ impl<'a> Run<'a> {
         let mut is_new = false;
         if let Some(skill) = &skill {
             let path: PathBuf = path.clone().unwrap_or_default();
-            is_new = session.activated_by_agent(skill, &path)?;
+            // A hook has recorded it.
+            is_new = match &mounted.guard {
+                Some(_) => session.activated_elsewhere(skill)?,
+                None => session.activated_by_agent(skill, &path)?,
+            };
         }
         if is_new {
             mounted.activated.push(name.clone());

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use metier_home::{
     Agent, Enclosure, Home, HomeError, HomeOptions, HostVariables, InstalledPrompt, MountOptions,
@@ -14,6 +15,7 @@ use metier_sandbox::{CoveredPath, Local, Program, ProgramPipes, SandboxError, Su
 use metier_session::{AgentSkill, Session};
 
 use crate::error::HarnessError;
+use crate::guard::{Guard, GuardedHome, InstalledGuard};
 
 /// How an agent is set up: everything that its home, its working directory and its process are made from.
 ///
@@ -44,6 +46,8 @@ pub struct AgentSetup {
     pub is_hermetic: bool,
     /// What starts the process, and ends it with everything it started.
     pub executor: Local,
+    /// What puts hooks between the agent and its own tools.
+    pub guard: Option<Arc<dyn Guard>>,
 }
 
 impl AgentSetup {
@@ -61,6 +65,7 @@ impl AgentSetup {
             allowed_roots: Vec::new(),
             is_hermetic: false,
             executor,
+            guard: None,
         }
     }
 
@@ -111,7 +116,19 @@ impl AgentSetup {
         }
         let home = Home::new(self.agent, &self.host, &options)?;
         let (leading, executor, mount) = (self.leading.clone(), self.executor.clone(), self.mount.clone());
-        Ok(AgentPlace { home, working, agent: self.agent, program, leading, enclosure, executor, mount })
+        let (agent, guard) = (self.agent, self.guard.clone());
+        Ok(AgentPlace {
+            home,
+            working,
+            agent,
+            program,
+            leading,
+            enclosure,
+            executor,
+            mount,
+            guard,
+            installed: None,
+        })
     }
 }
 
@@ -130,6 +147,9 @@ pub struct AgentPlace {
     enclosure: Option<Enclosure>,
     executor: Local,
     mount: MountOptions,
+    guard: Option<Arc<dyn Guard>>,
+    /// The hooks in the home, once the skills are there.
+    installed: Option<Box<dyn InstalledGuard>>,
 }
 
 impl AgentPlace {
@@ -143,7 +163,7 @@ impl AgentPlace {
         self.enclosure.is_some()
     }
 
-    /// Installs the skills of a rendered prompt, and records which with their digests.
+    /// Installs the skills of a rendered prompt and the hooks of the guard, and records which skills with their digests.
     pub fn install(
         &mut self,
         session: &mut Session,
@@ -156,7 +176,31 @@ impl AgentPlace {
             let record = prompt_skills(prompt, |kind| installed.names(kind), &installed.directory);
             session.prompt_skills_installed(&skills, record)?;
         }
+        if let Some(guard) = &self.guard {
+            let home = GuardedHome::new(session.id(), self.home.path(), &skills);
+            self.installed = Some(guard.install(&home)?);
+        }
         Ok(installed)
+    }
+
+    /// Whether hooks of a guard are between the agent and its tools.
+    pub const fn is_guarded(&self) -> bool {
+        self.installed.is_some()
+    }
+
+    /// An error if the agent used a tool of its own that the hooks had not allowed, as far as they saw it themselves.
+    pub fn check_guard(&self) -> Result<(), HarnessError> {
+        let tools = self.installed.as_ref().map_or(Ok(Vec::new()), |guard| guard.unguarded(&[]))?;
+        if tools.is_empty() {
+            return Ok(());
+        }
+        let agent = self.agent.title().to_owned();
+        Err(HarnessError::Unguarded { agent, tools, spent: Box::default() })
+    }
+
+    /// The hooks, for who compares them with the results.
+    pub(crate) fn take_guard(&mut self) -> Option<Box<dyn InstalledGuard>> {
+        self.installed.take()
     }
 
     /// Adds one skill, also while the agent is running, and records it. Agents that watch their directory for skills
@@ -174,7 +218,9 @@ impl AgentPlace {
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Result<SupervisedProgram, HarnessError> {
         let own = if self.is_hermetic() { self.home.hermetic_arguments() } else { &[] };
-        let arguments = own.iter().map(OsString::from).chain(arguments.into_iter().map(Into::into));
+        let guard = self.installed.as_ref().map_or(&[][..], |guard| guard.arguments());
+        let own = own.iter().chain(guard).map(OsString::from);
+        let arguments = own.chain(arguments.into_iter().map(Into::into));
         let running = self.executor.start(&self.program(arguments));
         let running = running.map_err(|error| self.refusal(error))?;
         self.lend_to(&running)?;

@@ -191,6 +191,18 @@ impl Environment {
         Some(found.filter(|found| found.canonicalize().ok() == real).unwrap_or(program))
     }
 
+    /// The program that hooks of agents call: this one if it is `metier`, or the `metier` beside it or in `PATH`.
+    #[cfg(feature = "guard")]
+    pub fn hook_program(&self) -> Option<PathBuf> {
+        let name = Path::new("metier");
+        let own = env::current_exe().ok();
+        if own.as_deref().and_then(Path::file_name) == Some(name.as_os_str()) {
+            return own;
+        }
+        let beside = own.and_then(|own| Some(own.parent()?.join(name)));
+        beside.filter(|path| path.is_file()).or_else(|| self.program(name)).map(|path| self.absolute(&path))
+    }
+
     /// The arguments of the command line, without the program.
     pub fn arguments() -> Vec<String> {
         env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect()

@@ -149,7 +149,11 @@ impl HomeBuilder<'_> {
     /// The agent as a harness: something that prompts run on. Its home is made anew for every conversation.
     pub fn harness(self) -> Result<Box<dyn Harness>, HostError> {
         let agent = self.agent;
-        let setup = self.setup()?;
+        let mut setup = self.setup()?;
+        // Over ACP, results do not name their tools, and Gemini CLI calls no hooks: there permission requests are what decides.
+        if !matches!(agent, Agent::ClaudeCode | Agent::Codex) {
+            setup.guard = None;
+        }
         match agent {
             Agent::ClaudeCode => Ok(Box::new(ClaudeCode::new(setup))),
             Agent::Codex => Ok(Box::new(Codex::new(setup))),
@@ -174,6 +178,10 @@ impl HomeBuilder<'_> {
             setup.working = Some(environment.working.clone().ok_or(HostError::NoWorkingDirectory)?);
         }
         setup.is_hermetic = self.is_hermetic;
+        #[cfg(feature = "guard")]
+        {
+            setup.guard = self.metier.agent_guard(self.agent);
+        }
         setup.home = self.options()?;
         Ok(setup)
     }

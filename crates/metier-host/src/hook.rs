@@ -1,6 +1,8 @@
 //! Hooks of agents, answered: the person's settings and policy, the state of the conversation, a session that decides and records.
 
 mod conversation;
+#[cfg(feature = "harness")]
+mod harness;
 mod known;
 mod run;
 #[cfg(feature = "search")]

@@ -100,15 +100,8 @@ impl Session {
         path: &Path,
         trigger: Trigger,
     ) -> Result<bool, SessionError> {
-        let entry = self.catalog.by_name(&skill.name);
-        let id = entry.map_or_else(|| mounted_id(&skill.name), |entry| entry.id.to_string());
-        let tier = entry.map_or(skill.tier, metier_catalog::Entry::tier);
-        let is_same = |held: &ActiveSkill| held.is_active && held.tree_digest == skill.tree_digest;
-        if self.held.get(&id).is_some_and(is_same) {
-            return Ok(false);
-        }
         let start = self.options.clock.now();
-        let held = self.read_mounted(skill, id, tier)?;
+        let Some(held) = self.not_held(skill)? else { return Ok(false) };
         let cost = tokens(body_of(&held.text()).len()) as u64;
         self.record(&Event::SkillActivated {
             skill_id: held.id.clone(),
@@ -124,6 +117,27 @@ impl Session {
         self.held.insert(held.id.clone(), held);
         self.guard = None;
         Ok(true)
+    }
+
+    /// A skill that another process has activated in this session, and recorded: its tool rules apply here as well from now on.
+    /// Returns whether it was not active here yet.
+    pub fn activated_elsewhere(&mut self, skill: &AgentSkill) -> Result<bool, SessionError> {
+        let Some(held) = self.not_held(skill)? else { return Ok(false) };
+        self.held.insert(held.id.clone(), held);
+        self.guard = None;
+        Ok(true)
+    }
+
+    /// The copy of a skill, unless it is active as it is.
+    fn not_held(&self, skill: &AgentSkill) -> Result<Option<ActiveSkill>, SessionError> {
+        let entry = self.catalog.by_name(&skill.name);
+        let id = entry.map_or_else(|| mounted_id(&skill.name), |entry| entry.id.to_string());
+        let tier = entry.map_or(skill.tier, metier_catalog::Entry::tier);
+        let is_same = |held: &ActiveSkill| held.is_active && held.tree_digest == skill.tree_digest;
+        if self.held.get(&id).is_some_and(is_same) {
+            return Ok(None);
+        }
+        self.read_mounted(skill, id, tier).map(Some)
     }
 
     /// Records that an agent could not load a mounted skill.

@@ -95,12 +95,14 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
             exit_of(ended)
         }
     };
+    let guarded = place.check_guard();
     args.leave(place, output)?;
     // The agent has ended, so its exit code counts whatever happens to the record of the end.
     match session.close() {
         Ok(notes) => tell(&notes, output)?,
         Err(error) => output.note(format_args!("note: the end of the session is not recorded: {error}"))?,
     }
+    guarded?;
     Ok(exit)
 }
 

@@ -26,6 +26,8 @@ pub struct CodexOptions {
     pub resumed: Option<String>,
     /// The API key to log in with. Without one, the login in the home is used.
     pub api_key: Option<Secret>,
+    /// Whether the hooks in the home run, although nobody said that they are trusted, whatever a project says.
+    pub is_guarded: bool,
     /// Whether commands run in Codex's sandbox.
     pub is_sandboxed: bool,
     /// What is writable in the sandbox in addition to the working directory.
@@ -43,6 +45,7 @@ impl CodexOptions {
             schema: None,
             resumed: None,
             api_key: None,
+            is_guarded: false,
             is_sandboxed: true,
             writable: Vec::new(),
         }
@@ -63,6 +66,10 @@ impl CodexOptions {
                 "sandbox_workspace_write": { "network_access": false, "writable_roots": self.writable },
             },
         });
+        if self.is_guarded {
+            params["config"]["bypass_hook_trust"] = json!(true);
+            params["config"]["features"] = json!({ "hooks": true });
+        }
         if let Some(model) = &self.model {
             params["model"] = json!(model);
         }

@@ -186,6 +186,10 @@ impl Conversation<'_> {
         if let Some(reason) = &held.state().blocked {
             return Ok(HookAnswer::Deny(reason.clone()));
         }
+        // The call that loads a skill was decided before the skill's rules applied.
+        if !Loads::of(&calls, &self.places).is_empty() && held.state().has_allowed(call) {
+            return Ok(HookAnswer::NoOpinion);
+        }
         let recorder = self.metier.recorder()?;
         let (mut session, mode) = self.session(&held, &recorder, &Catalog::default())?;
         let mut decisions = Vec::new();

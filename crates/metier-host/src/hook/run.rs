@@ -34,7 +34,9 @@ impl Metier {
         program: &Path,
     ) -> Result<RunGuard, HostError> {
         let id = SystemClock.id().simple().to_string();
-        let directory = states_directory(self.environment())?.with_file_name("guarded-runs").join(&id);
+        let state =
+            states_directory(self.environment()).unwrap_or_else(|_| self.environment().homes().join("guard"));
+        let directory = state.with_file_name("guarded-runs").join(&id);
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -88,6 +90,11 @@ pub struct RunGuard {
 }
 
 impl RunGuard {
+    /// The agent.
+    pub(super) const fn agent(&self) -> Agent {
+        self.agent
+    }
+
     /// What the agent's hooks call.
     pub const fn program(&self) -> &HookProgram {
         &self.program
@@ -137,15 +144,21 @@ pub struct GuardProof {
 }
 
 impl GuardProof {
-    /// The tools of results that no hook was asked about. Each result is the agent's id of the call, if it is known, and the tool.
-    /// Without an id, the number of calls of a tool counts.
-    pub fn unasked<'a>(&self, results: impl IntoIterator<Item = (Option<&'a str>, &'a str)>) -> Vec<String> {
-        let mut open: Vec<&GuardedCall> = self.calls.iter().filter(|call| call.is_allowed).collect();
+    /// The tools of results that no hook had allowed. Each result is the agent's id of the call, if it is known, the tool, and
+    /// whether it failed: that of a call that was denied must have. Without an id, the number of calls of a tool counts.
+    pub fn unasked<'a>(
+        &self,
+        results: impl IntoIterator<Item = (Option<&'a str>, &'a str, bool)>,
+    ) -> Vec<String> {
+        let mut open: Vec<&GuardedCall> = self.calls.iter().collect();
         let mut missing = Vec::new();
-        for (id, tool) in results {
-            let is_it = |call: &&GuardedCall| match (id, &call.id) {
-                (Some(id), Some(known)) => id == known,
-                _ => call.tool == tool,
+        for (id, tool, is_error) in results {
+            let is_it = |call: &&GuardedCall| {
+                let is_same = match (id, &call.id) {
+                    (Some(id), Some(known)) => id == known,
+                    _ => call.tool == tool,
+                };
+                is_same && (is_error || call.is_allowed)
             };
             match open.iter().position(is_it) {
                 Some(at) => {

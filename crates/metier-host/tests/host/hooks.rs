@@ -409,6 +409,24 @@ fn a_skill_whose_rules_cannot_apply_is_not_loaded() {
     assert!(ground.shell(Agent::Goose, "git log").is_some());
 }
 
+/// The skill's rules apply from that call on, but not to it.
+#[test]
+fn a_call_that_loads_a_skill_may_ask_for_permission() {
+    let ground = Ground::with_history();
+    assert_eq!(ground.load(Agent::Codex, "history"), None);
+    let skill_md = ground.base.join("home/.claude/skills/history/SKILL.md");
+    let ask = |command: String| {
+        let answer = ground.event(
+            Agent::Codex,
+            "PermissionRequest-Bash",
+            &[("/tool_input", json!({ "command": command }))],
+        );
+        answer.pointer("/hookSpecificOutput/decision/behavior").cloned()
+    };
+    assert_eq!(ask(format!("cat {}", skill_md.display())), None);
+    assert_eq!(ask(format!("rm {}", skill_md.display())), Some(json!("deny")));
+}
+
 #[test]
 fn the_guard_of_a_run_is_put_into_a_home_and_proves_itself() {
     let mut ground = Ground::with_history();
@@ -429,8 +447,8 @@ fn the_guard_of_a_run_is_put_into_a_home_and_proves_itself() {
         let proof = guard.proof().unwrap();
         assert_eq!((proof.calls.len(), proof.failures.len()), (1, 0), "{agent}");
         let call = &proof.calls[0];
-        assert!(proof.unasked([(call.id.as_deref(), call.tool.as_str())]).is_empty());
-        assert_eq!(proof.unasked([(Some("x"), "write_stdin")]), ["write_stdin"]);
+        assert!(proof.unasked([(call.id.as_deref(), call.tool.as_str(), false)]).is_empty());
+        assert_eq!(proof.unasked([(Some("x"), "write_stdin", false)]), ["write_stdin"]);
         drop(guard);
         assert!(!context.exists(), "{agent}");
     }
