@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use metier_harness::{Guard, GuardedHome, HarnessError, InstalledGuard, Permissions};
+use metier_harness::{GuardedHome, HarnessError, HomeGuard, HomeHooks, Permissions};
 use metier_home::Agent;
 use metier_host::{Environment, Metier};
 use metier_prompt::{Section, SkillMount};
@@ -124,7 +124,7 @@ fn run(rig: &Rig, metier: &Path, acts: &[Act<'_>]) -> Asked {
 }
 
 /// The guard that `metier-host` puts into homes, for the session of a test.
-fn guard(rig: &Rig) -> Option<Arc<dyn Guard>> {
+fn guard(rig: &Rig) -> Option<Arc<dyn HomeGuard>> {
     let mut environment = Environment::new(rig.path("host"), rig.work());
     environment.path = metier(rig)?.parent().unwrap().into();
     fs::create_dir_all(rig.path("host")).unwrap();
@@ -156,10 +156,10 @@ pub(crate) fn guarded_answer(rig: &Rig) {
 
 /// A guard whose hooks are taken out again before the agent starts.
 #[derive(Debug)]
-struct Gone(Arc<dyn Guard>);
+struct Gone(Arc<dyn HomeGuard>);
 
-impl Guard for Gone {
-    fn install(&self, home: &GuardedHome<'_>) -> Result<Box<dyn InstalledGuard>, HarnessError> {
+impl HomeGuard for Gone {
+    fn install(&self, home: &GuardedHome<'_>) -> Result<Box<dyn HomeHooks>, HarnessError> {
         let installed = self.0.install(home)?;
         for file in [".claude/settings.json", ".codex/hooks.json"] {
             let path = home.path.join(file);

@@ -32,7 +32,7 @@ pub const fn settings_variable(agent: Agent) -> Option<(&'static str, &'static s
 }
 
 /// What an agent that metier starts in a home of its own is called with, before all other arguments, so that its hooks run: `Codex`
-/// skips hooks that nobody trusted, and a project can switch those of `Claude Code` and `Codex` off.
+/// skips hooks that were not trusted, and a project can switch those of `Claude Code` and `Codex` off.
 pub const fn guarded_arguments(agent: Agent) -> &'static [&'static str] {
     match agent {
         Agent::ClaudeCode => &["--settings={\"disableAllHooks\":false}"],

@@ -10,9 +10,9 @@ use crate::error::HarnessError;
 use crate::event::AgentEventKind;
 
 /// Puts hooks into homes, which decide about every call of an agent's own tools. `metier-host` has one.
-pub trait Guard: fmt::Debug + Send + Sync {
+pub trait HomeGuard: fmt::Debug + Send + Sync {
     /// Puts the hooks into a home, before the agent starts.
-    fn install(&self, home: &GuardedHome<'_>) -> Result<Box<dyn InstalledGuard>, HarnessError>;
+    fn install(&self, home: &GuardedHome<'_>) -> Result<Box<dyn HomeHooks>, HarnessError>;
 }
 
 /// A home that hooks are put into.
@@ -28,7 +28,7 @@ pub struct GuardedHome<'a> {
 }
 
 /// The hooks of one home.
-pub trait InstalledGuard: fmt::Debug + Send + Sync {
+pub trait HomeHooks: fmt::Debug + Send + Sync {
     /// The tools of these results that no hook had allowed, and those whose results were not as decided.
     fn unguarded(&self, results: &[ToolRun]) -> Result<Vec<String>, HarnessError>;
 
@@ -68,7 +68,7 @@ const NOT_RUN: &str = "<tool_use_error>";
 /// Compares each result in a conversation with what the hooks saw.
 #[derive(Debug)]
 pub(crate) struct GuardWatch {
-    guard: Box<dyn InstalledGuard>,
+    guard: Box<dyn HomeHooks>,
     /// What the names of the prompt's tools begin with: the session decides about them.
     own: Option<String>,
     tools: HashMap<String, String>,
@@ -76,7 +76,7 @@ pub(crate) struct GuardWatch {
 }
 
 impl GuardWatch {
-    pub(crate) fn new(guard: Box<dyn InstalledGuard>, own: Option<String>) -> Self {
+    pub(crate) fn new(guard: Box<dyn HomeHooks>, own: Option<String>) -> Self {
         Self { guard, own, tools: HashMap::new(), ran: Vec::new() }
     }
 

@@ -48,7 +48,7 @@ pub use error::HarnessError;
 pub use evaluate::{EvaluationBuilder, evaluate};
 pub use evaluation::{Evaluation, LoadedSkill, StopReason, Walls};
 pub use event::{AgentEvent, AgentEventKind};
-pub use guard::{Guard, GuardedHome, InstalledGuard, ToolRun};
+pub use guard::{GuardedHome, HomeGuard, HomeHooks, ToolRun};
 pub use harness::{
     AgentStopper, Answered, AsksPermission, Capabilities, Conversation, Harness, Interrupts, Opening,
     PromptTools, Resume,

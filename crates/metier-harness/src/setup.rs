@@ -15,7 +15,7 @@ use metier_sandbox::{CoveredPath, Local, Program, ProgramPipes, SandboxError, Su
 use metier_session::{AgentSkill, Session};
 
 use crate::error::HarnessError;
-use crate::guard::{Guard, GuardedHome, InstalledGuard};
+use crate::guard::{GuardedHome, HomeGuard, HomeHooks};
 
 /// How an agent is set up: everything that its home, its working directory and its process are made from.
 ///
@@ -47,7 +47,7 @@ pub struct AgentSetup {
     /// What starts the process, and ends it with everything it started.
     pub executor: Local,
     /// What puts hooks between the agent and its own tools.
-    pub guard: Option<Arc<dyn Guard>>,
+    pub guard: Option<Arc<dyn HomeGuard>>,
 }
 
 impl AgentSetup {
@@ -147,9 +147,9 @@ pub struct AgentPlace {
     enclosure: Option<Enclosure>,
     executor: Local,
     mount: MountOptions,
-    guard: Option<Arc<dyn Guard>>,
+    guard: Option<Arc<dyn HomeGuard>>,
     /// The hooks in the home, once the skills are there.
-    installed: Option<Box<dyn InstalledGuard>>,
+    installed: Option<Box<dyn HomeHooks>>,
 }
 
 impl AgentPlace {
@@ -199,7 +199,7 @@ impl AgentPlace {
     }
 
     /// The hooks, for who compares them with the results.
-    pub(crate) fn take_guard(&mut self) -> Option<Box<dyn InstalledGuard>> {
+    pub(crate) fn take_guard(&mut self) -> Option<Box<dyn HomeHooks>> {
         self.installed.take()
     }
 

@@ -10,9 +10,13 @@ use serde_json::Value;
 use crate::support::Place;
 use crate::terminal::watched;
 
-/// Ready, then prompted.
+/// Ready, then prompted. A call whose result is shown must have called the hook in the settings first.
 const BEGINS: &str = r#"
 frame() { printf '%s\n' "$1"; }
+hooked() {
+  command=$(sed -n 's/^ *"command": "\(.* PreToolUse).*\)",*$/\1/p' "$HOME/.claude/settings.json" | sed 's/\\"/"/g')
+  printf '{"session_id":"c1","tool_name":"%s","tool_input":%s,"tool_use_id":"%s"}' "$2" "$3" "$1" | sh -c "$command" >/dev/null
+}
 read -r hello
 frame '{"type":"control_response","response":{"subtype":"success","request_id":"metier-1","response":{}}}'
 read -r prompt
@@ -46,6 +50,7 @@ fn the_answer_is_printed_and_the_rest_is_told() {
     place.skill("skills/one", "Use one.");
     let loads = r#"
 frame '{"type":"assistant","message":{"id":"m0","content":[{"type":"tool_use","id":"t1","name":"Skill","input":{"skill":"one"}}]}}'
+hooked t1 Skill '{"skill":"one"}'
 frame '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"Launching"}]}}'
 frame '{"type":"assistant","message":{"id":"m0","content":[{"type":"tool_use","id":"t2","name":"Bash","input":{"command":"git log"}}]}}'
 "#;
@@ -316,6 +321,23 @@ frame "{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"$found\"}"
     assert_eq!(output.status.code(), Some(2), "{}", said(&output).1);
 }
 
+#[test]
+fn a_result_without_its_hook_ends_the_evaluation() {
+    let place = Place::new();
+    let runs = r#"
+frame '{"type":"assistant","message":{"id":"m0","content":[{"type":"tool_use","id":"t1","name":"Bash","input":{"command":"ls"}}]}}'
+frame '{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"a"}]}}'
+"#;
+    let output = ask(&place, &format!("{runs}{HELLO}"), &["Hi"]).output().unwrap();
+    let (out, err) = said(&output);
+    assert_eq!((output.status.code(), out.as_str()), (Some(5), ""), "{err}");
+    assert!(err.contains("Claude Code used tools that the guard had not allowed: Bash"), "{err}");
+    let calls = "hooked t1 Bash '{\"command\":\"ls\"}'";
+    let output = ask(&place, &format!("{calls}{runs}{HELLO}"), &["--json", "Hi"]).output().unwrap();
+    let (out, err) = said(&output);
+    assert!(output.status.success() && out.contains("\"hooks\":true"), "{out}{err}");
+}
+
 /// The agent waits at a pipe until the terminal shows that a command runs.
 #[test]
 fn a_narrow_terminal_shows_one_line_for_each_call_and_what_is_waited_for() {
@@ -326,6 +348,7 @@ fn a_narrow_terminal_shows_one_line_for_each_call_and_what_is_waited_for() {
         r#"
 frame '{{"type":"assistant","message":{{"id":"m0","content":[{{"type":"text","text":"I look."}},{{"type":"tool_use","id":"t1","name":"Bash","input":{{"command":"git log --oneline --decorate --graph --all"}}}}]}}}}'
 read -r go <{}
+hooked t1 Bash '{{"command":"git log"}}'
 frame '{{"type":"user","message":{{"content":[{{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"fatal: not a git repository\nmore"}}]}}}}'
 {HELLO}"#,
         pipe.display()

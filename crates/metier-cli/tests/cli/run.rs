@@ -225,10 +225,13 @@ fn skills_in_the_working_directory_are_said_or_kept_out() {
     place.skill(".claude/skills/foreign", "Use never.");
     place.skill(".goose/skills/foreign", "Use never.");
     let text = said(&mut run(&place, "echo \"$@\"", &["--skill", "skills/one", "--", "-p", "hello"]));
-    assert!(text.starts_with("-p hello\n") && text.contains("also finds 1 skill in "), "{text}");
+    // No project can switch the hooks of the guard off.
+    let hooks = "--settings={\"disableAllHooks\":false}";
+    assert!(text.starts_with(&format!("{hooks} -p hello\n")), "{text}");
+    assert!(text.contains("also finds 1 skill in "), "{text}");
     let text =
         said(&mut run(&place, "echo \"$@\"", &["--hermetic", "--skill", "skills/one", "--", "-p", "hello"]));
-    assert_eq!(text, "--setting-sources user -p hello\n");
+    assert_eq!(text, format!("--setting-sources user {hooks} -p hello\n"));
     if skips_namespaces() {
         return;
     }

@@ -26,7 +26,7 @@ pub struct CodexOptions {
     pub resumed: Option<String>,
     /// The API key to log in with. Without one, the login in the home is used.
     pub api_key: Option<Secret>,
-    /// Whether the hooks in the home run, although nobody said that they are trusted, whatever a project says.
+    /// Whether the hooks in the home run, although they were not trusted, whatever a project says.
     pub is_guarded: bool,
     /// Whether commands run in Codex's sandbox.
     pub is_sandboxed: bool,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use metier_guard::{CallCheck, ContextSkill, guarded_arguments};
-use metier_harness::{Guard, GuardedHome, HarnessError, InstalledGuard, ToolRun};
+use metier_harness::{GuardedHome, HarnessError, HomeGuard, HomeHooks, ToolRun};
 use metier_home::Agent;
 
 use super::run::RunGuard;
@@ -14,7 +14,7 @@ use crate::settings::chain;
 
 impl Metier {
     /// What puts the guard into homes of an agent; `None` where there is no program `metier` for its hooks to call.
-    pub fn agent_guard(&self, agent: Agent) -> Option<Arc<dyn Guard>> {
+    pub fn agent_guard(&self, agent: Agent) -> Option<Arc<dyn HomeGuard>> {
         let program = self.environment().hook_program()?;
         Some(Arc::new(AgentGuard { metier: self.clone(), agent, program }))
     }
@@ -28,8 +28,8 @@ struct AgentGuard {
     program: PathBuf,
 }
 
-impl Guard for AgentGuard {
-    fn install(&self, home: &GuardedHome<'_>) -> Result<Box<dyn InstalledGuard>, HarnessError> {
+impl HomeGuard for AgentGuard {
+    fn install(&self, home: &GuardedHome<'_>) -> Result<Box<dyn HomeHooks>, HarnessError> {
         let skills: Vec<ContextSkill> = home
             .skills
             .iter()
@@ -43,7 +43,7 @@ impl Guard for AgentGuard {
     }
 }
 
-impl InstalledGuard for RunGuard {
+impl HomeHooks for RunGuard {
     fn unguarded(&self, results: &[ToolRun]) -> Result<Vec<String>, HarnessError> {
         let proof = self.proof().map_err(|error| failed(self.agent(), &error))?;
         let results = results.iter().map(|run| (Some(run.call.as_str()), run.tool.as_str(), run.is_error));
