@@ -100,7 +100,7 @@ fn times_are_those_of_the_records() {
         ("read_resource pdf", 7, 250),
         ("execute_tool pdf/scripts/fill.py", 10, 500_000),
         ("skill.deactivated", 14, 0),
-        ("invoke_agent claude-code", 26, 25_000_000),
+        ("invoke_agent claude-code", 26, 26_000_000),
     ];
     for (name, second, microseconds) in cases {
         let span = find(&spans, name);
