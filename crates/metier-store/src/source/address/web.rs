@@ -61,9 +61,11 @@ pub(super) fn parse(text: &str) -> Result<SourceAddress, StoreError> {
 impl<'a> Web<'a> {
     fn split(text: &'a str) -> Result<Self, StoreError> {
         let (rest, fragment) = split_fragment(text);
+        let after = |(scheme, after): (&str, &str)| after.starts_with("//").then_some(scheme.len() + 3);
+        let begin = rest.split_once(':').and_then(after);
+        let begin = begin.ok_or_else(|| wrong(text, "has no `//` after its scheme; write `https://…`"))?;
         check_authority(text, rest)?;
         let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
-        let begin = rest.find("://").map_or(0, |at| at + 3);
         let end = rest[begin..].find('/').map_or(rest.len(), |at| begin + at);
         let host = rest[begin..end].rsplit('@').next().unwrap_or_default();
         let host = if host.starts_with('[') { host } else { host.split(':').next().unwrap_or_default() };
@@ -114,12 +116,17 @@ impl<'a> Web<'a> {
 
     /// `…/tree/REFERENCE/DIRECTORY`.
     fn tree(&self, repository: &str, tree: &str) -> Result<SourceAddress, StoreError> {
+        if repository.contains("//") {
+            return Err(wrong(self.text, "has `//` in the address of its repository; write `/`"));
+        }
         let tree = decode(tree);
-        let tree = tree.trim_matches('/');
-        let tree = metier_skill::SKILL_FILES
-            .iter()
-            .find_map(|file| tree.strip_suffix(file)?.strip_suffix('/'))
-            .unwrap_or(tree);
+        let mut tree = tree.trim_matches('/');
+        // All of them: what is written without the last one is read again.
+        while let Some(folder) =
+            metier_skill::SKILL_FILES.iter().find_map(|file| tree.strip_suffix(file)?.strip_suffix('/'))
+        {
+            tree = folder;
+        }
         let is_fine = |part: &str| !part.is_empty() && !matches!(part, "." | "..");
         let is_odd = |c: char| "#%?\\".contains(c) || c.is_control() || metier_skill::is_invisible(c);
         if repository.trim_matches('/').is_empty()
