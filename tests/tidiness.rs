@@ -103,6 +103,7 @@ const AMBIENT_EXCEPTIONS: &[(&str, &str)] = &[
     ("metier-mcp/src/http/streams.rs", "a stopwatch: which answers are too old to be kept"),
     ("metier-sandbox/src/launcher.rs", "the launcher is told by its name what it is"),
     ("metier-sandbox/src/local.rs", "the launcher is started under a name of its own"),
+    ("metier-store/src/http.rs", "a stopwatch: when a download has taken too long"),
     ("metier-store/src/source/git/program.rs", "a stopwatch: when git has taken too long"),
     ("metier-store/src/staging.rs", "dry runs work where temporary files go"),
 ];

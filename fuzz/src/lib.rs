@@ -18,7 +18,10 @@ use metier_skill::{
     Diagnostic, Manifest, ManifestFile, Origin, Profile, Reading, Rules, Tier, ToolRules, apply_fixes,
     body_of, read,
 };
-use metier_store::{ArchiveLayout, ArchiveLimits, GIT_HOST, SourceAddress, StoreError, unpack};
+use metier_store::{
+    ArchiveLayout, ArchiveLimits, GIT_HOST, ManifestKind, Marketplace, PluginManifest, PluginSource,
+    SkillIndex, SourceAddress, StoreError, unpack,
+};
 use serde_json::Value;
 
 /// Reads the bytes in every profile and checks the properties. The error names the one that was violated.
@@ -88,6 +91,29 @@ pub fn check_source(bytes: &[u8]) -> Result<(), String> {
         Ok(again) if again == source => Ok(()),
         again => Err(format!("written as {written:?}, which parses as {again:?} instead of {source:?}")),
     }
+}
+
+/// Parses a file as a marketplace, a manifest and an index: no path that is accepted leads out of its directory.
+pub fn check_plugin(bytes: &[u8]) -> Result<(), String> {
+    let is_below = |path: &str| !path.starts_with('/') && path.split(['/', '\\']).all(|part| part != "..");
+    let mut paths = Vec::new();
+    if let Ok(found) = Marketplace::parse(bytes) {
+        paths.extend(found.plugin_root);
+        for entry in found.entries.into_iter().flatten() {
+            paths.extend(entry.skills.into_iter().flatten());
+            match entry.source {
+                PluginSource::Path(path) => paths.push(path),
+                PluginSource::Git { path, .. } => paths.extend(path),
+                _ => {}
+            }
+        }
+    }
+    for kind in [ManifestKind::AgentPlugins, ManifestKind::Claude, ManifestKind::Cursor] {
+        paths.extend(PluginManifest::parse(bytes, kind).into_iter().flat_map(|found| found.skills));
+    }
+    let _ = SkillIndex::parse(bytes);
+    let out = paths.iter().find(|path| !is_below(path));
+    out.map_or(Ok(()), |path| Err(format!("the path {path:?} leads out of its directory")))
 }
 
 /// Decides a tool call and checks the properties. The bytes are a tool, rules and an input, separated by

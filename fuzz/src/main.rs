@@ -10,6 +10,7 @@
 
 mod frames;
 mod recorded;
+mod sources;
 mod targets;
 
 use std::panic::catch_unwind;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use metier_fuzz::{
     check_acp, check_archive, check_claude, check_codex, check_export, check_hook, check_manifest,
-    check_openai, check_policy, check_read, check_scan, check_settings, check_source,
+    check_openai, check_plugin, check_policy, check_read, check_scan, check_settings, check_source,
 };
 use metier_journal::{
     ArchiveRequest, Clock, Durability, Journal, JournalAddress, JournalOptions, JournalReader, PendingRecord,
@@ -15,8 +15,8 @@ use metier_journal::{
 use metier_store::{ArchiveFormat, pack};
 use serde_json::Value;
 
-use crate::frames;
 use crate::recorded::{HOOK_INPUTS, hook_inputs};
+use crate::{frames, sources};
 
 /// A parser of untrusted input.
 pub(crate) struct Target {
@@ -122,7 +122,22 @@ pub(crate) const TARGETS: &[Target] = &[
         end: "}\n\n",
         corpus: frames::openai,
     },
-    Target { name: "source", check: check_source, pieces: SOURCES, begin: "", end: "", corpus: sources },
+    Target {
+        name: "source",
+        check: check_source,
+        pieces: sources::SOURCES,
+        begin: "",
+        end: "",
+        corpus: sources::sources,
+    },
+    Target {
+        name: "plugin",
+        check: check_plugin,
+        pieces: sources::PLUGINS,
+        begin: "{\"name\":\"a\",\"plugins\":[",
+        end: "]}",
+        corpus: sources::plugins,
+    },
     Target {
         name: "settings",
         check: check_settings,
@@ -131,88 +146,6 @@ pub(crate) const TARGETS: &[Target] = &[
         end: "}\n",
         corpus: settings,
     },
-];
-
-/// Sources of each kind.
-fn sources() -> Vec<Vec<u8>> {
-    let digest = "0a".repeat(32);
-    let pinned = [
-        format!("https://example.org/x.zip#sha256:{digest}@pdf"),
-        format!("oci://ghcr.io/a/b:1@sha256:{digest}"),
-    ];
-    let known = [
-        "acme/skills/tools#feature/x@pdf",
-        "https://github.com/acme/skills/tree/main/pdf",
-        "https://gitlab.com/a/b/c/-/blob/main/pdf/SKILL.md",
-        "https://dev.azure.com/a/b/_git/c?path=/x&version=GBmain",
-        "git@host.example:acme/skills.git#v1",
-        "git+ssh://git@host.example:22/a//b#v1@pdf",
-        "https://example.org/a/.well-known/agent-skills/pdf",
-        "npm:@acme/pdf@^1.2#ocr",
-        "clawhub:@acme/pdf@1.0.0",
-        "formatter@acme/plugins",
-        "./skills",
-    ];
-    let marks = ["", "#v2", "#@pdf", "#v2@pdf", "@pdf", "//tools", "/tools#main", "/../x", "@1.0.0", "?x=1"];
-    let texts = known.iter().map(|text| (*text).to_owned()).chain(pinned);
-    texts.flat_map(|text| marks.map(|mark| format!("{text}{mark}").into_bytes())).collect()
-}
-
-const SOURCES: &[&str] = &[
-    "acme",
-    "skills",
-    "/",
-    "//",
-    "@",
-    "#",
-    ":",
-    ".",
-    "..",
-    "-",
-    "pdf",
-    "v1.2",
-    "https://",
-    "http://",
-    "git@",
-    "git+",
-    "npm:",
-    "oci://",
-    "clawhub:",
-    "github:",
-    "ssh://",
-    "file:///",
-    "example.org",
-    "github.com",
-    "gitlab.com",
-    "/tree/",
-    "/blob/",
-    "/-/tree/",
-    "main",
-    ".zip",
-    ".git",
-    "SKILL.md",
-    "?",
-    "x=1",
-    "%40",
-    "%2e%2e",
-    "%",
-    "sha256:",
-    "0a0a0a0a0a0a0a0a",
-    "/.well-known/agent-skills",
-    "127.0.0.1",
-    ":8080",
-    "[::1]",
-    "user:pass",
-    " ",
-    "\\",
-    "é",
-    "~",
-    "^1.0",
-    "\u{202e}",
-    "/_git/",
-    "dev.azure.com",
-    "&version=GBmain",
-    "path=/x",
 ];
 
 /// Settings as people write them.

@@ -1,14 +1,19 @@
 //! What the commands of the store have in common: options, results and exit codes.
 
-use metier_host::{HostStore, Metier, Recorder};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use metier_host::{HostStore, Metier, Recorder, read_regular};
 use metier_journal::CheckReport;
 use metier_skill::{Profile, Tier};
 use metier_store::{
-    ChangeKind, InstallOptions, Installation, LockedSkill, PlannedChange, SignatureError, StoreError,
+    ChangeKind, InstallOptions, Installation, LOCK_FILE, LockedSkill, Lockfile, PlannedChange,
+    SignatureError, StoreError,
 };
 use serde_json::json;
 
-use crate::exit::{Exit, of_skill};
+use crate::exit::{Exit, NotFoundError, of_skill};
+use crate::files::{cannot_read, is_missing};
 use crate::host::tell;
 use crate::output::Output;
 use crate::table::{counted, one_line, pad, width_of};
@@ -60,6 +65,31 @@ impl Installing {
 /// The store that a command works with.
 pub(crate) fn store() -> anyhow::Result<HostStore> {
     Ok(Metier::open()?.store()?)
+}
+
+/// A larger lock is something else.
+const LOCK_MOST: u64 = 64 << 20;
+
+/// The lock at a path, or the one of the project, and where it is.
+pub(crate) fn read_lock(store: &HostStore, path: &Path) -> anyhow::Result<(PathBuf, Lockfile)> {
+    let path = store.lock_file(path);
+    let text = read_regular(&path, LOCK_MOST).map_err(|error| no_lock(&path, error))?;
+    let lock = Lockfile::parse(&text, &path)?;
+    Ok((path, lock))
+}
+
+/// The error for a lock file that cannot be read, and what makes one.
+fn no_lock(path: &Path, error: io::Error) -> anyhow::Error {
+    if !is_missing(&error) {
+        return cannot_read(path)(error);
+    }
+    let also =
+        if path.ends_with(LOCK_FILE) { ", nor in a directory above it in this repository" } else { "" };
+    let message = format!(
+        "{} does not exist{also}; `metier lock --output {LOCK_FILE}` writes the lock of what is installed",
+        path.display()
+    );
+    NotFoundError(message).into()
 }
 
 /// The journal that changes are recorded in; opened first, so that nothing is done that cannot be recorded.
@@ -249,6 +279,7 @@ pub(crate) const fn exit_of(error: &StoreError) -> Exit {
         StoreError::Archive(_)
         | StoreError::Invalid { .. }
         | StoreError::NotAsLocked { .. }
+        | StoreError::WrongDigest { .. }
         | StoreError::Changed { .. }
         | StoreError::NotASkill { .. }
         | StoreError::SignatureOf { .. } => Exit::Findings,

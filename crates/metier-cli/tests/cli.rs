@@ -83,6 +83,8 @@ mod status;
 mod store;
 #[path = "cli/store_changes.rs"]
 mod store_changes;
+#[path = "cli/store_downloads.rs"]
+mod store_downloads;
 #[path = "cli/store_faults.rs"]
 mod store_faults;
 #[path = "cli/store_git.rs"]

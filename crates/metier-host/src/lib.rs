@@ -48,6 +48,8 @@ mod keys;
 #[cfg(feature = "home")]
 mod linking;
 mod machine;
+#[cfg(feature = "session")]
+mod netrc;
 #[cfg(feature = "openai")]
 mod openai;
 mod opened;

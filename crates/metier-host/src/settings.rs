@@ -184,6 +184,8 @@ pub struct Settings {
     pub tool_names: Setting<ToolNames>,
     /// The git server of `owner/repository`.
     pub git_host: Setting<String>,
+    /// Hosts that may have private addresses when skills are downloaded.
+    pub private_hosts: Setting<Vec<String>>,
     /// Rules about states, in layers. Within a layer, the last matching rule decides.
     pub states: Vec<Vec<StateSetting>>,
     /// What is recorded and where.
@@ -215,6 +217,7 @@ impl Settings {
             entries: Setting::default(bounds.entries),
             tool_names: Setting::default(ToolNames::Plain),
             git_host: Setting::default(GIT_HOST.to_owned()),
+            private_hosts: Setting::default(Vec::new()),
             states: Vec::new(),
             recording: RecordingSettings::defaults(environment),
             policies: Vec::new(),
@@ -412,6 +415,11 @@ impl Settings {
         self.index.set(file.index, &origin);
         self.tool_names.set(file.tool_names, &origin);
         self.git_host.set(file.git_host.clone(), &origin);
+        if layer == Layer::Project && file.private_hosts.is_some() {
+            self.notes.push(format!("{}: a project cannot set `private_hosts`; ignoring it", path.display()));
+        } else {
+            self.private_hosts.set(file.private_hosts.clone(), &origin);
+        }
         self.depth.set(file.scan.depth, &origin);
         self.entries.set(file.scan.entries, &origin);
         self.notes.extend(self.recording.apply(&file, layer, path, environment)?);

@@ -16,6 +16,7 @@ use metier_store::{
 use crate::environment::{SystemClock, now};
 use crate::error::HostError;
 use crate::host::Metier;
+use crate::netrc;
 use crate::recording::Recorder;
 
 /// How long [`HostStore::collect_garbage`] waits for other processes that change the store.
@@ -64,10 +65,13 @@ impl HostStore {
         InstallOptions::new(now().to_string())
     }
 
-    /// The context for fetching sources: the program `git`.
+    /// The context for fetching sources: the program `git`, hosts with private addresses, and credentials of `~/.netrc`.
     pub fn fetching(&self) -> FetchContext<'static> {
         let git = self.metier.environment().program("git".as_ref());
-        FetchContext::new(git.unwrap_or_else(|| "git".into()))
+        let mut fetching = FetchContext::new(git.unwrap_or_else(|| "git".into()));
+        fetching.network.private_hosts.clone_from(&self.metier.settings().private_hosts.value);
+        fetching.network.credentials = netrc::credentials(self.metier.environment());
+        fetching
     }
 
     /// The directory that relative paths begin at.

@@ -149,7 +149,7 @@ fn chosen<'l>(
 }
 
 /// Some names, and how many more there are.
-fn some<'a>(names: impl ExactSizeIterator<Item = &'a &'a str>) -> String {
+pub(crate) fn some<'a>(names: impl ExactSizeIterator<Item = &'a &'a str>) -> String {
     let more = names.len().saturating_sub(NAMES_SHOWN);
     let shown: Vec<String> = names.take(NAMES_SHOWN).map(|name| format!("`{name}`")).collect();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };

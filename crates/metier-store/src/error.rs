@@ -206,6 +206,30 @@ pub enum StoreError {
         /// The current commit.
         now: String,
     },
+    /// A download failed.
+    #[error("cannot download {url}: {reason}")]
+    Download {
+        /// The URL, without its query.
+        url: String,
+        /// The reason.
+        reason: String,
+    },
+    /// A download does not have the expected digest.
+    #[error("{url} has changed or was damaged: its digest is {found}, not {expected}; nothing was installed")]
+    WrongDigest {
+        /// The URL, without its query.
+        url: String,
+        /// The digest that was given, or that the index has.
+        expected: Digest,
+        /// The digest of what was downloaded.
+        found: Digest,
+    },
+    /// The system's certificates cannot be read.
+    #[error("the system's certificates cannot be read: {reason}; install the package `ca-certificates`")]
+    Certificates {
+        /// The reason.
+        reason: String,
+    },
     /// git failed.
     #[error("git cannot {doing}: {reason}")]
     Git {
@@ -261,6 +285,9 @@ impl StoreError {
             Self::NotAsLocked { .. } => "store-not-as-locked",
             Self::NotAsShown { .. } => "store-not-as-shown",
             Self::TagMoved { .. } => "store-tag-moved",
+            Self::Download { .. } => "store-download",
+            Self::WrongDigest { .. } => "store-wrong-digest",
+            Self::Certificates { .. } => "store-certificates",
             Self::Git { .. } => "store-git",
             Self::Archive(error) => error.code(),
             Self::SignatureOf { source: error, .. } | Self::Signature(error) => error.code(),

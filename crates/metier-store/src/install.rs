@@ -12,7 +12,7 @@ use crate::change::{ChangeKind, PlannedChange};
 use crate::generation::InstalledSkills;
 use crate::lock::{LockedSkill, Lockfile};
 use crate::provenance::Provenance;
-use crate::source::{FetchContext, GIT_HOST, GitSource, SkillSource, parse_source};
+use crate::source::{FetchContext, GIT_HOST, GitSource, SkillSource, parse_source_of};
 use crate::staging::Staging;
 use crate::store::Store;
 use crate::{StoreError, TrustFile};
@@ -152,7 +152,7 @@ impl Store {
         let staging = self.staging(options)?;
         let mut all = Vec::new();
         let skills: Vec<&LockedSkill> = lock.skills().iter().collect();
-        for (source, wanted, skills) in together(&skills, working, options.profile, |skill| {
+        for (source, wanted, skills) in together(&skills, working, options.profile, false, |skill| {
             GitSource::locked(skill).letting_tags_move(options.allow_moved_tag)
         })? {
             let profile = options.profile.unwrap_or(skills[0].profile);
@@ -185,7 +185,7 @@ impl Store {
         let staging = self.staging(options)?;
         let mut all = Vec::new();
         let named = installed.named(names)?;
-        for (source, wanted, skills) in together(&named, working, options.profile, |skill| {
+        for (source, wanted, skills) in together(&named, working, options.profile, true, |skill| {
             GitSource::following(skill).letting_tags_move(options.allow_moved_tag)
         })? {
             let profile = options.profile.unwrap_or(skills[0].profile);
@@ -345,11 +345,12 @@ fn kept(changes: &[PlannedChange], offered: &[String]) -> Vec<String> {
 type Group<'l> = (Box<dyn SkillSource>, SkillSelection, Vec<&'l LockedSkill>);
 
 /// Groups skills by source and profile, so that each source is fetched only once. Keeps the order in which they will
-/// be found.
+/// be found. What is in the lock of the store itself, the user has typed.
 fn together<'l>(
     skills: &[&'l LockedSkill],
     working: &Path,
     profile: Option<Profile>,
+    is_own: bool,
     git: impl Fn(&LockedSkill) -> GitSource,
 ) -> Result<Vec<Group<'l>>, StoreError> {
     let mut groups: Vec<Vec<&LockedSkill>> = Vec::new();
@@ -378,7 +379,7 @@ fn together<'l>(
         };
         let source: Box<dyn SkillSource> = match &first.commit {
             Some(_) => Box::new(git(first)),
-            None => parse_source(&first.source, working, GIT_HOST).map_err(gone)?.source,
+            None => parse_source_of(&first.source, working, GIT_HOST, is_own).map_err(gone)?.source,
         };
         let paths: Vec<String> = group.iter().filter_map(|skill| skill.path.clone()).collect();
         let is_whole = paths.is_empty();
@@ -400,7 +401,11 @@ fn fetch(
     let basket = staging.basket()?;
     let fetched = source.fetch(wanted, &basket, fetching)?;
     (fetching.progress)("checking");
-    basket.write_back(|| candidates(source, &fetched, &basket, wanted, profile, options))
+    let mut found = basket.write_back(|| candidates(source, &fetched, &basket, wanted, profile, options))?;
+    if let Some(first) = found.first_mut() {
+        first.notes.extend(fetched.source_notes);
+    }
+    Ok(found)
 }
 
 /// Checks that a skill matches the lock.

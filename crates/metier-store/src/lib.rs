@@ -14,10 +14,12 @@ mod change;
 mod check;
 mod error;
 mod generation;
+mod http;
 mod install;
 mod lock;
 mod pack;
 mod plant;
+mod plugin;
 mod provenance;
 mod signature;
 mod source;
@@ -34,14 +36,20 @@ pub use change::{ChangeKind, PlannedChange};
 pub use check::{SweepReport, VerifiedSkill};
 pub use error::StoreError;
 pub use generation::InstalledSkills;
+pub use http::{DownloadAccess, DownloadCredential, HostLookup};
 pub use install::{InstallOptions, InstallRequest, Installation, SkillSelection};
 pub use lock::{LOCK_FILE, LockedSkill, Lockfile};
 pub use pack::{PackedSkill, pack};
+pub use plugin::{
+    MANIFESTS, MARKETPLACES, ManifestKind, Marketplace, PluginEntry, PluginManifest, PluginProblem,
+    PluginSource,
+};
 pub use provenance::{Provenance, ScanSummary, ValidSignature};
 pub use signature::{NAMESPACE, SignatureError, Signer, sign, verify};
 pub use source::{
-    ArchiveSource, DirectorySource, FetchContext, FetchedSource, GIT_HOST, GitAddress, GitSource, OciAddress,
-    ParsedSource, SkillSource, SourceAddress, SourcePlace, parse_source,
+    ArchiveSource, DirectorySource, DownloadSource, FetchContext, FetchedSource, GIT_HOST, GitAddress,
+    GitSource, IndexArtifact, IndexEntry, IndexProblem, OciAddress, ParsedSource, SiteSource, SkillIndex,
+    SkillSource, SourceAddress, SourcePlace, parse_source,
 };
 pub use staging::Basket;
 pub use store::Store;

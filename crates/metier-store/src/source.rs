@@ -6,7 +6,11 @@
 mod address;
 mod archive;
 mod directory;
+mod download;
 pub(crate) mod git;
+mod index;
+mod site;
+mod tree;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,10 +19,16 @@ use std::time::Duration;
 pub use address::{GitAddress, OciAddress, SourceAddress, SourcePlace};
 pub use archive::ArchiveSource;
 pub use directory::DirectorySource;
+pub use download::DownloadSource;
 pub use git::GitSource;
+pub use index::{IndexArtifact, IndexEntry, IndexProblem, SkillIndex};
+pub use site::SiteSource;
+
+pub(crate) use address::{host_of, is_plugin_name, is_this_machine};
 
 use crate::StoreError;
 use crate::archive::ArchiveLimits;
+use crate::http::DownloadAccess;
 use crate::install::SkillSelection;
 use crate::staging::Basket;
 
@@ -46,6 +56,8 @@ pub struct FetchContext<'a> {
     pub limits: ArchiveLimits,
     /// The time limit for git.
     pub patience: Duration,
+    /// What downloads may reach.
+    pub network: DownloadAccess,
     /// Called with the current step, for progress messages.
     pub progress: &'a (dyn Fn(&str) + Sync),
 }
@@ -54,7 +66,7 @@ impl<'a> FetchContext<'a> {
     /// Default limits, without progress messages.
     pub fn new(git: impl Into<PathBuf>) -> Self {
         let (limits, patience) = (ArchiveLimits::default(), Duration::from_mins(10));
-        Self { git: git.into(), limits, patience, progress: &|_| {} }
+        Self { git: git.into(), limits, patience, network: DownloadAccess::default(), progress: &|_| {} }
     }
 
     /// The same with a callback for progress messages.
@@ -93,6 +105,8 @@ pub struct FetchedSource {
     pub is_single: bool,
     /// Notes for the user.
     pub notes: Vec<String>,
+    /// Notes for the user about the source as a whole.
+    pub source_notes: Vec<String>,
 }
 
 /// The default host for `owner/repository`.
@@ -119,6 +133,16 @@ pub struct ParsedSource {
 /// # Ok::<(), metier_store::StoreError>(())
 /// ```
 pub fn parse_source(text: &str, working: &Path, git_host: &str) -> Result<ParsedSource, StoreError> {
+    parse_source_of(text, working, git_host, true)
+}
+
+/// [`parse_source`], for text that the user typed, or that a lockfile contains.
+pub(crate) fn parse_source_of(
+    text: &str,
+    working: &Path,
+    git_host: &str,
+    is_typed: bool,
+) -> Result<ParsedSource, StoreError> {
     let parsed = SourceAddress::parse(text, git_host);
     if SourceAddress::is_like_path(text)
         && let Some(source) = local(text, working)
@@ -142,6 +166,8 @@ pub fn parse_source(text: &str, working: &Path, git_host: &str) -> Result<Parsed
             local(&path, working).ok_or_else(|| StoreError::NoSource { text: text.to_owned() })?
         }
         SourcePlace::Git(git) => Box::new(GitSource::new(git)),
+        SourcePlace::Download { url, digest } => Box::new(DownloadSource::new(url, digest, is_typed)),
+        SourcePlace::Site { url } => Box::new(SiteSource::new(url, is_typed)),
         other => {
             let problem = format!("is {}, which is not supported yet", kind(&other));
             return Err(StoreError::Source { text: text.to_owned(), problem });

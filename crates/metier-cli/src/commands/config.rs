@@ -149,6 +149,7 @@ fn settings(metier: &Metier) -> Vec<(&'static str, Value, String)> {
         ("scan.depth", json!(config.depth.value), config.depth.origin.to_string()),
         ("scan.entries", json!(config.entries.value), config.entries.origin.to_string()),
         ("git_host", json!(config.git_host.value), config.git_host.origin.to_string()),
+        ("private_hosts", json!(config.private_hosts.value), config.private_hosts.origin.to_string()),
         ("tool_names", json!(config.tool_names.value), config.tool_names.origin.to_string()),
     ];
     let recording = &config.recording;

@@ -1,29 +1,26 @@
-//! `metier install`: skills from directories, archives and git repositories; either all that are requested or none.
+//! `metier install`: skills from every kind of source; either all that are requested or none.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use metier_catalog::installed_directory;
 use metier_home::Agent;
-use metier_host::{HostStore, read_regular};
-use metier_store::{
-    ChangeKind, InstallRequest, LOCK_FILE, LockedSkill, Lockfile, PlannedChange, SkillSelection,
-};
+use metier_host::HostStore;
+use metier_store::{ChangeKind, InstallRequest, LOCK_FILE, LockedSkill, PlannedChange, SkillSelection};
 
-use crate::exit::{Exit, NotFoundError, UsageError};
-use crate::files::{cannot_read, is_missing};
-use crate::installing::{Installing, checked, finish, recorder, store};
+use crate::exit::{Exit, UsageError};
+use crate::installing::{Installing, checked, finish, read_lock, recorder, store};
 use crate::output::Output;
 use crate::progress::Progress;
 
-/// Install skills from a directory, an archive or a git repository
+/// Install skills from a directory, an archive, a git repository or a site
 ///
 /// Skills are validated, scanned and pinned by their digests. If one of them cannot be installed, none is.
 ///
 /// A SOURCE is a directory with a skill or with skills below it, an archive (.zip, .skill, .tar.gz) or a git repository:
 /// `owner/repository[/directory][#reference][@skill]`, an address from the browser (`https://…/tree/REFERENCE/DIRECTORY`),
-/// `git@host:path` or any other URL for git. If a source has two readings, nothing is installed and both are shown.
+/// `git@host:path` or any other URL for git; the URL of an archive with `#sha256:digest`; or a site that lists its skills
+/// (`https://example.org`). If a source has two readings, nothing is installed and both are shown.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,6 +29,7 @@ Examples:
   metier install acme/skills --skill pdf --skill ocr
   metier install acme/skills#v2@pdf
   metier install https://github.com/acme/skills/tree/main/tools
+  metier install https://example.org --skill pdf
   metier install https://git.example.org/skills.git//tools#v2 --all
   metier install --locked                       exactly the skills in metier.lock")]
 pub(crate) struct Args {
@@ -59,9 +57,6 @@ pub(crate) struct Args {
     installing: Installing,
 }
 
-/// A larger lock is something else.
-const LOCK_MOST: u64 = 64 << 20;
-
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
     let store = store()?;
     let mut options = args.installing.options(&store)?;
@@ -78,12 +73,11 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         let say = |text: &str| progress.say(text);
         let fetching = store.fetching().telling(&say);
         if let Some(path) = &args.locked {
-            let path = store.lock_file(path);
-            let text = read_regular(&path, LOCK_MOST).map_err(|error| no_lock(&path, error))?;
+            let (path, lock) = read_lock(&store, path)?;
             options.replace = true;
             // Relative sources in a lock are relative to its directory.
             let here = path.parent().unwrap_or(Path::new("/"));
-            store.install_locked(&Lockfile::parse(&text, &path)?, here, &options, &fetching)
+            store.install_locked(&lock, here, &options, &fetching)
         } else {
             let request = |text: &String| -> anyhow::Result<InstallRequest> {
                 let parsed = store.source(text)?;
@@ -109,20 +103,6 @@ pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
         tell_where(&outcome.changes, &store, output)?;
     }
     Ok(exit)
-}
-
-/// The error for a lock file that cannot be read, and what makes one.
-fn no_lock(path: &Path, error: io::Error) -> anyhow::Error {
-    if !is_missing(&error) {
-        return cannot_read(path)(error);
-    }
-    let also =
-        if path.ends_with(LOCK_FILE) { ", nor in a directory above it in this repository" } else { "" };
-    let message = format!(
-        "{} does not exist{also}; `metier lock --output {LOCK_FILE}` writes the lock of what is installed",
-        path.display()
-    );
-    NotFoundError(message).into()
 }
 
 /// More names than these do not fit into a hint.

@@ -39,7 +39,7 @@ fn installing_what_cannot_be() {
     assert_transcript!("install unknown", place, ["install", "skills", "--skill", "xls"]);
     assert_transcript!("install nowhere", place, ["install", "./nowhere"]);
     assert_transcript!("install a registry", place, ["install", "oci://example.org/x:1"]);
-    assert_transcript!("install an address of an archive", place, ["install", "https://example.org/x.zip"]);
+    assert_transcript!("install an address of an archive", place, ["install", "http://example.org/x.zip"]);
     assert_transcript!("install a tier", place, ["install", "./skills/pdf", "--tier", "org"]);
     assert_transcript!("install no lock", place, ["install", "--locked"]);
     place.write("bad/pdf/SKILL.md", "---\nname: pdf\n---\n");

@@ -386,6 +386,37 @@ fn a_lock_names_what_is_below_it_from_where_it_is() {
     assert_eq!(source, real.join("theirs/skills/pdf").to_str().unwrap());
 }
 
+#[test]
+fn a_lock_that_is_out_of_date_is_found() {
+    let place = Place::new();
+    for name in ["pdf", "ocr"] {
+        place.versioned(&format!("skills/{name}"), "1.0.0");
+    }
+    let told = place.ends(4, &["lock", "--check"]);
+    assert!(told.contains("metier.lock does not exist"), "{told}");
+    place.done(&["install", "./skills", "--all"]);
+    place.done(&["lock", "-o", "metier.lock"]);
+    let told = place.done(&["lock", "--check"]);
+    assert!(told.contains("2 skills as locked in"), "{told}");
+    place.versioned("skills/pdf", "2.0.0");
+    place.done(&["update", "--yes"]);
+    let told = place.ends(1, &["lock", "--check", "metier.lock"]);
+    assert!(told.contains("pdf has the digest sha256:") && told.contains("1 difference in"), "{told}");
+    place.done(&["remove", "pdf"]);
+    let told = place.ends(1, &["lock", "--check"]);
+    assert!(told.contains("pdf is locked, but not installed"), "{told}");
+    place.done(&["lock", "-o", "metier.lock"]);
+    place.done(&["install", "./skills/pdf"]);
+    let told = place.ends(1, &["lock", "--check"]);
+    assert!(told.contains("pdf is installed, but not locked"), "{told}");
+    place.done(&["remove", "ocr"]);
+    place.done(&["lock", "-o", "metier.lock"]);
+    place.versioned("other/pdf", "2.0.0");
+    place.done(&["install", "./other/pdf", "--replace"]);
+    let told = place.ends(1, &["lock", "--check"]);
+    assert!(told.contains("pdf is installed from ./other/pdf, but ./skills/pdf is locked"), "{told}");
+}
+
 fn pdf_of(text: &str) -> metier_store::LockedSkill {
     Lockfile::parse(text, "metier.lock".as_ref()).unwrap().get("pdf").unwrap().clone()
 }

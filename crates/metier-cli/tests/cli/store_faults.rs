@@ -16,9 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use metier_skill::Digest;
+use serde_json::{Value, json};
 
 use crate::small_disk::in_small_file_system;
+use crate::store_server::{Kind, serve};
 use crate::store_support::{Random, assert_tidy, count, said, set_mode, text};
 use crate::support::Place;
 
@@ -28,6 +30,8 @@ const SKILLS: u64 = 12;
 struct Ground {
     place: Place,
     data: PathBuf,
+    /// The site that the skills are downloaded from; without it, they come from a directory.
+    site: Option<String>,
     /// The lock with nothing in it, that of the first version and that of the second.
     locks: [String; 3],
 }
@@ -41,9 +45,14 @@ const STEPS: [(&[&str], usize, usize); 3] = [
 
 impl Ground {
     fn new(data: Option<&Path>) -> Self {
+        Self::of(data, false)
+    }
+
+    fn of(data: Option<&Path>, is_site: bool) -> Self {
         let place = Place::new();
         let data = data.map_or_else(|| place.path().join("data"), Path::to_owned);
-        let mut ground = Self { place, data, locks: Default::default() };
+        let site = is_site.then(|| serve(&place.path().join("web"), Kind::Files));
+        let mut ground = Self { place, data, site, locks: Default::default() };
         for (args, from, to) in STEPS {
             ground.upstream(from);
             let output = ground.run(args);
@@ -65,10 +74,34 @@ impl Ground {
             self.place.write(&format!("skills/s{number}/references/long.md"), body(version));
             self.place.write(&format!("skills/s{number}/references/same.md"), body("same "));
         }
+        if self.site.is_some() {
+            self.publish();
+        }
+    }
+
+    /// Writes an archive of each skill, and the index.
+    fn publish(&self) {
+        let entry = |number: u64| {
+            let path = self.place.write(&format!("web/.well-known/agent-skills/s{number}.tar.gz"), "");
+            let mut tar = Command::new("tar");
+            tar.arg("-czf").arg(&path).arg("-C").arg(self.place.path().join(format!("skills/s{number}")));
+            assert!(tar.args(["SKILL.md", "references", "scripts"]).status().unwrap().success());
+            let digest = Digest::of(&fs::read(&path).unwrap());
+            let (name, url) = (format!("s{number}"), format!("s{number}.tar.gz"));
+            json!({ "name": name, "type": "archive", "description": "x", "url": url, "digest": digest })
+        };
+        let entries: Vec<Value> = (0..SKILLS).map(entry).collect();
+        let schema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json";
+        let index = json!({ "$schema": schema, "skills": entries }).to_string();
+        self.place.write("web/.well-known/agent-skills/index.json", index);
     }
 
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.place.with_programs(args);
+        let args = args.iter().map(|arg| match &self.site {
+            Some(site) if *arg == "skills" => site,
+            _ => *arg,
+        });
+        let mut command = self.place.with_programs(&args.collect::<Vec<_>>());
         command.env("XDG_DATA_HOME", &self.data);
         command
     }
@@ -198,13 +231,22 @@ impl Killer {
 
 #[test]
 fn whoever_is_killed_leaves_what_was_or_what_was_to_be() {
-    let ground = Ground::new(None);
+    kill_often(&Ground::new(None), 25);
+}
+
+#[test]
+fn whoever_is_killed_while_downloading_leaves_what_was_or_what_was_to_be() {
+    kill_often(&Ground::of(None, true), 12);
+}
+
+#[expect(clippy::print_stdout, reason = "how often it happened is for people to read")]
+fn kill_often(ground: &Ground, usual: u64) {
     let mut killer = Killer::new(17);
     let (mut before, mut after) = (0, 0);
-    for round in 0..count("METIER_STORE_KILLS", 25) {
+    for round in 0..count("METIER_STORE_KILLS", usual) {
         let (args, from, to) = STEPS[usize::try_from(round % 3).unwrap()];
         ground.upstream(from);
-        killer.kill(&ground, args);
+        killer.kill(ground, args);
         if ground.assert_either(from, to) {
             after += 1;
         } else {
@@ -273,10 +315,21 @@ fn whoever_is_killed_while_putting_right_takes_no_skill_away() {
 fn a_full_disk_leaves_what_was_or_what_was_to_be() {
     let test = "store_faults::a_full_disk_leaves_what_was_or_what_was_to_be";
     let Some(small) = in_small_file_system(test, 8) else { return };
-    let ground = Ground::new(Some(&small));
+    fill_often(&small, &Ground::new(Some(&small)), 8);
+}
+
+#[test]
+fn a_full_disk_while_downloading_leaves_what_was_or_what_was_to_be() {
+    let test = "store_faults::a_full_disk_while_downloading_leaves_what_was_or_what_was_to_be";
+    let Some(small) = in_small_file_system(test, 8) else { return };
+    fill_often(&small, &Ground::of(Some(&small), true), 4);
+}
+
+#[expect(clippy::print_stdout, reason = "how often it happened is for people to read")]
+fn fill_often(small: &Path, ground: &Ground, usual: u64) {
     let mut random = Random(23);
     let (mut failed, mut done) = (0, 0);
-    let wanted = count("METIER_STORE_FULL", 8);
+    let wanted = count("METIER_STORE_FULL", usual);
     // So many times it got full; where there was room enough after all does not count.
     for round in 0.. {
         if failed == wanted && done > 0 {

@@ -32,6 +32,7 @@ pub(super) struct File {
     pub(super) index: Option<bool>,
     pub(super) tool_names: Option<ToolNames>,
     pub(super) git_host: Option<String>,
+    pub(super) private_hosts: Option<Vec<String>>,
     #[serde(default)]
     pub(super) scan: ScanTable,
     #[serde(default)]

@@ -66,6 +66,7 @@ pub const SETTINGS: &[SettingInfo] = &[
     file("scan.depth", "number", "6", "How many directories deep a root is searched."),
     file("scan.entries", "number", "1000000", "How many directory entries of a root are read at most."),
     file("git_host", "address", "https://github.com", "Where `metier install owner/repository` looks."),
+    file("private_hosts", "list of hosts", "", "Hosts that may have private addresses when skills are downloaded from them. A project cannot set this."),
     file("tool_names", "`plain` or `dotted`", "plain", "What the tools for models are called: `load_skill` or `skills.read`.")
         .flag("--tool-names"),
     file("skills", "list of tables", "", "Rules for the states of skills: `name`, `tier` and `path` (globs) say which skills, `state` is `on`, `name-only`, `user-only` or `off`. The last rule that matches decides within one file.")

@@ -8,6 +8,8 @@ use std::fmt;
 
 use metier_skill::{Digest, SkillName};
 
+pub(crate) use self::name::is_plugin_name;
+pub(crate) use self::web::{WELL_KNOWN, host_of, is_this_machine};
 use crate::StoreError;
 use crate::archive::{ArchiveLimits, name as path_name};
 

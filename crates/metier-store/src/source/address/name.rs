@@ -117,7 +117,7 @@ pub(super) fn plugin(text: &str, plugin: &str, marketplace: &str) -> Result<Sour
         let hint = if text.contains('/') { format!("; did you mean `npm:{text}`?") } else { String::new() };
         return Err(wrong(text, &format!("has nothing before `@`{hint}")));
     }
-    if !is_plugin(plugin) || marketplace.is_empty() || marketplace.starts_with(['@', '-']) {
+    if !is_plugin_name(plugin) || marketplace.is_empty() || marketplace.starts_with(['@', '-']) {
         return Err(wrong(text, "is not `plugin@marketplace`"));
     }
     let (plugin, marketplace) = (plugin.to_owned(), marketplace.to_owned());
@@ -125,7 +125,7 @@ pub(super) fn plugin(text: &str, plugin: &str, marketplace: &str) -> Result<Sour
 }
 
 /// Whether this can be the name of a plugin.
-pub(crate) fn is_plugin(name: &str) -> bool {
+pub(crate) fn is_plugin_name(name: &str) -> bool {
     let is_odd = |c: char| {
         c.is_whitespace() || c.is_control() || "@:/\\#".contains(c) || metier_skill::is_invisible(c)
     };

@@ -67,8 +67,7 @@ impl<'a> Web<'a> {
         check_authority(text, rest)?;
         let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
         let end = rest[begin..].find('/').map_or(rest.len(), |at| begin + at);
-        let host = rest[begin..end].rsplit('@').next().unwrap_or_default();
-        let host = if host.starts_with('[') { host } else { host.split(':').next().unwrap_or_default() };
+        let host = host_of(rest);
         let path = if end == rest.len() { "/" } else { &rest[end..] };
         Ok(Self { text, origin: &rest[..end], host, path, query, fragment })
     }
@@ -219,6 +218,17 @@ impl<'a> Web<'a> {
             return Err(wrong(self.text, "contains an account; it would be stored in the lockfile"));
         }
         Ok(())
+    }
+}
+
+/// The host of a URL, without its port.
+pub(crate) fn host_of(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    match host.find(']') {
+        Some(end) => &host[..=end],
+        None => host.split(':').next().unwrap_or_default(),
     }
 }
 
