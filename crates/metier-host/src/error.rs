@@ -453,6 +453,7 @@ impl Coded for HostError {
             Self::Home(error) => error.hint(),
             #[cfg(feature = "guard")]
             Self::Guard(error) => error.hint(),
+            #[cfg(feature = "guard")]
             Self::Hook(error) => error.hint(),
             #[cfg(feature = "session")]
             Self::TrustedKeys { path, .. } => Some(format!("correct {} or remove it", path.display())),
