@@ -48,7 +48,7 @@ mod keys;
 #[cfg(feature = "home")]
 mod linking;
 mod machine;
-#[cfg(feature = "session")]
+#[cfg(feature = "store")]
 mod netrc;
 #[cfg(feature = "openai")]
 mod openai;
