@@ -2,6 +2,7 @@
 
 mod evaluation;
 mod script;
+mod server_call;
 
 use std::collections::BTreeMap;
 
@@ -13,6 +14,7 @@ pub use self::script::{
     ConnectionRecord, NetworkUse, PathList, PlantedFile, RunApproval, RunFacts, RunUsage, ScriptExecuted,
     ScriptOutcome, TouchedPaths,
 };
+pub use self::server_call::{ServerCallOutcome, ServerToolCalled};
 use crate::privacy::RecordedContent;
 pub use crate::privacy::Variable;
 use crate::time::Time;
@@ -227,17 +229,20 @@ pub enum Event {
         /// The skills that were active, with the digests of their trees.
         skills: BTreeMap<String, Digest>,
     },
+    /// A tool of an MCP server was called, after the policy had allowed that.
+    #[serde(rename = "server.tool_called")]
+    ServerToolCalled(Box<ServerToolCalled>),
     /// A person, or the host on their behalf, answered a question.
     #[serde(rename = "skill.approval")]
     SkillApproval {
-        /// The skill.
+        /// The skill, or the MCP server.
         name: String,
-        /// The digest of the whole skill.
+        /// The digest of the whole skill, or of the tool's definition.
         tree_digest: Digest,
-        /// The script, if the question is about one.
+        /// The script or the tool, if the question is about one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         script: Option<String>,
-        /// The requested access: `activate`, `scripts`, `network`, `destructive`.
+        /// The requested access: `activate`, `scripts`, `network`, `destructive`, `tools`.
         access: String,
         /// The requested network access: `host` for all of it, or a comma-separated list of `host:port`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -318,8 +323,9 @@ impl Event {
             | Self::SkillActivated { name, .. }
             | Self::SkillActivationFailed { name, .. }
             | Self::SkillResourceRead { name, .. }
-            | Self::SkillApproval { name, .. }
             | Self::SkillDeactivated { name } => Some(name),
+            // Answers about tools name a server.
+            Self::SkillApproval { name, access, .. } => (access != "tools").then_some(name),
             Self::SkillScriptExecuted(run) => Some(&run.name),
             Self::CheckFailed(check) | Self::CheckPassed(check) => Some(&check.name),
             Self::SkillExpanded { name, .. } => name.as_deref(),

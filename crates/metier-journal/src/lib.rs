@@ -46,7 +46,8 @@ pub use error::JournalError;
 pub use event::{
     ArchivedRecords, ByteRange, CheckReport, ConnectionRecord, EvaluationEnd, EvaluationStart, Event,
     NetworkUse, PathList, PlantedFile, PromptSkills, RecordedAnswer, RunApproval, RunFacts, RunUsage,
-    ScriptExecuted, ScriptOutcome, ToolInvoked, ToolOutcome, TouchedPaths, Trigger, Variable,
+    ScriptExecuted, ScriptOutcome, ServerCallOutcome, ServerToolCalled, ToolInvoked, ToolOutcome,
+    TouchedPaths, Trigger, Variable,
 };
 pub use journal::{Durability, Journal, JournalOptions, Observer, Receipt};
 pub use privacy::{Privacy, RecordedContent};

@@ -4,7 +4,7 @@ use metier_skill::{Digest, Tier, is_secret_name, visible_name};
 use serde::{Deserialize, Serialize};
 
 use crate::reach::Reach;
-use crate::request::{Access, Request, WHOLE};
+use crate::request::{Access, Action, Request, WHOLE};
 
 /// How long an answer is valid.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ pub struct Approval {
     pub skill: String,
     /// The digest of the skill's files.
     pub digest: Digest,
-    /// The script; `None` if the answer is not about a script.
+    /// The script, or the tool of an MCP server; `None` if the answer is about neither.
     pub script: Option<String>,
     /// The kind of access.
     pub access: Access,
@@ -57,7 +57,7 @@ impl Approval {
         Self {
             skill: question.request.skill.to_owned(),
             digest: question.request.digest,
-            script: question.request.script(),
+            script: question.request.part(),
             access: question.access,
             network: (question.access == Access::Network).then(|| question.request.reach().clone()),
             granted,
@@ -85,12 +85,14 @@ impl Approval {
         let what = match (self.access, &self.script) {
             (Access::Activate, _) => "will not be loaded".to_owned(),
             (Access::Resources, _) => "will not have its files read".to_owned(),
+            (Access::Tools, Some(tool)) => format!("will not have its tool `{}` called", plain(tool)),
             (_, Some(script)) => format!("may not {} (`{}`)", self.verb(), plain(script)),
             (_, None) => format!("may not {}", self.verb()),
         };
         let until = match self.lifetime {
             Lifetime::Once => "once",
             Lifetime::Session(_) => "in this session",
+            Lifetime::Digest if self.access == Access::Tools => "until the tool's definition changes",
             Lifetime::Digest => "until its content changes",
         };
         let name = plain(&self.skill);
@@ -132,7 +134,7 @@ impl Approval {
         is_theirs
             && self.digest == request.digest
             && self.access == access
-            && self.script == request.script()
+            && self.script == request.part()
             && self.reach().is_none_or(is_within)
     }
 
@@ -236,6 +238,9 @@ impl<'a> Question<'a> {
             let other = if arguments.is_some() { "a temporary empty directory" } else { "any" };
             facts.push(("directory", work.unwrap_or_else(|| other.to_owned())));
             facts.push(("network", network.map_or_else(|| "none".to_owned(), Reach::verb)));
+        } else if self.request.tool().is_some() {
+            let given = arguments.map(|words| words.join(" "));
+            facts.push(("arguments", given.map_or_else(any, |text| bounded(&visible_name(&text), LIST))));
         }
         facts.push(("why", bounded(&visible_name(self.reason), WORD)));
         facts.push(("digest", format!("sha256:{}…", &digest.hex()[..12])));
@@ -248,17 +253,26 @@ impl<'a> Question<'a> {
         let until = match lifetime {
             Lifetime::Once => return "this once".to_owned(),
             Lifetime::Session(_) => "until this session ends",
+            Lifetime::Digest if self.access == Access::Tools => "until the tool's definition changes",
             Lifetime::Digest => "until the skill changes",
         };
-        let any = self
-            .request
-            .script()
-            .map_or("", |_| "with any arguments, variables and input, in any directory, ");
+        let any = match self.request.action {
+            Action::Run { .. } => "with any arguments, variables and input, in any directory, ",
+            Action::Call { .. } => "with any arguments, ",
+            Action::Activate | Action::Read { .. } => "",
+        };
         format!("{any}{until}")
     }
 
     /// The question as one sentence.
     pub fn sentence(&self) -> String {
+        if let Action::Call { server, tool, .. } = self.request.action {
+            return format!(
+                "Allow a call of the tool `{}` of the MCP server `{}`?",
+                plain(tool),
+                plain(server)
+            );
+        }
         let trust = match self.request.tier {
             Tier::Builtin => "built-in skill",
             Tier::Org => "your organisation's skill",
@@ -277,7 +291,7 @@ impl<'a> Question<'a> {
 }
 
 /// A name for display: one line, without invisible characters and backticks.
-fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     visible_name(name).replace('`', "\u{fffd}")
 }
 
@@ -369,7 +383,6 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::request::Action;
 
     fn fact(name: &str, change: impl FnOnce(&mut Request<'_>)) -> String {
         let mut request =

@@ -77,6 +77,9 @@ codes! {
     DeniedByRule      "denied-by-rule"     "a deny rule matches, or may match";
     Advisory          "advisory"           "not covered by `allowed-tools`; in this mode it is only recorded";
     NotPreApproved    "not-pre-approved"   "not pre-approved by any rule, so it needs approval";
+    OnlyThroughSkills "only-through-skills" "the policy allows the tool only while an active skill declares it";
+    ToolAllowed       "tool-allowed"       "no rule is about the tool of an MCP server, so it can be called";
+    ToolChanged       "tool-changed"       "an MCP server changed the tool's definition after it was first seen, so it needs approval again";
 
     // Skills and scripts
     TierAllows        "tier-allows"        "the skill's tier allows it";

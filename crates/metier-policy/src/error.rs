@@ -18,7 +18,7 @@ pub enum PolicyError {
     },
     /// A rule has no effect.
     #[error(
-        "{source_name}: rule {number} has no effect; add `activate`, `resources`, `scripts`, `network` or `destructive`"
+        "{source_name}: rule {number} has no effect; add `activate`, `resources`, `scripts`, `network`, `destructive` or `tools`"
     )]
     EmptyRule {
         /// The file.
@@ -31,6 +31,16 @@ pub enum PolicyError {
         "{source_name}: rule {number} has both `script` and `activate`, but `activate` applies to the whole skill; write two rules"
     )]
     ScriptToActivate {
+        /// The file.
+        source_name: String,
+        /// Which rule of the file, from 1.
+        number: usize,
+    },
+    /// A rule is about skills and about the tools of MCP servers.
+    #[error(
+        "{source_name}: rule {number} mixes skills and tools: `server` and `tool` go with `tools` only, `tier`, `skill` and `script` with everything else; write two rules"
+    )]
+    MixedRule {
         /// The file.
         source_name: String,
         /// Which rule of the file, from 1.
@@ -76,7 +86,10 @@ impl Coded for PolicyError {
     fn code(&self) -> &'static str {
         match self {
             Self::Pattern { .. } => "policy-pattern",
-            Self::EmptyRule { .. } | Self::ScriptToActivate { .. } | Self::RuleText { .. } => "policy-rule",
+            Self::EmptyRule { .. }
+            | Self::ScriptToActivate { .. }
+            | Self::MixedRule { .. }
+            | Self::RuleText { .. } => "policy-rule",
             Self::DenyRule { .. } => "policy-deny-rule",
             Self::Destination { .. } | Self::Destinations { .. } => "policy-destination",
         }

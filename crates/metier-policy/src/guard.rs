@@ -108,6 +108,8 @@ pub struct Guard {
     mode: GuardMode,
     skills: Vec<GuardedSkill>,
     prohibitions: Vec<Prohibition>,
+    /// Tools that may be called only while a skill that declares them is active.
+    reserved: Vec<Prohibition>,
     /// Where calls are made, if known.
     places: Option<Anchors>,
 }
@@ -116,11 +118,16 @@ impl Guard {
     /// A guard without deny rules of its own, not even the organisation's. Hosts should use
     /// [`Policy::guard`](crate::Policy::guard), which includes them.
     pub fn new(mode: GuardMode, skills: Vec<GuardedSkill>) -> Self {
-        Self { mode, skills, prohibitions: Vec::new(), places: None }
+        Self { mode, skills, prohibitions: Vec::new(), reserved: Vec::new(), places: None }
     }
 
-    pub(crate) fn with_prohibitions(mut self, prohibitions: Vec<Prohibition>, places: &Anchors) -> Self {
-        (self.prohibitions, self.places) = (prohibitions, Some(places.clone()));
+    pub(crate) fn with_prohibitions(
+        mut self,
+        prohibitions: Vec<Prohibition>,
+        reserved: Vec<Prohibition>,
+        places: &Anchors,
+    ) -> Self {
+        (self.prohibitions, self.reserved, self.places) = (prohibitions, reserved, Some(places.clone()));
         self
     }
 
@@ -150,10 +157,32 @@ impl Guard {
                 return Some(denied_by(found, source, code));
             }
         }
-        self.skills.iter().find_map(|skill| {
+        let by_skill = self.skills.iter().find_map(|skill| {
             let found = skill.denied.as_ref()?.find_reason(call)?;
             Some(denied_by(found, &format!("`{}`", skill.name), DecisionCode::DeniedByRule))
-        })
+        });
+        by_skill.or_else(|| self.reserved(call))
+    }
+
+    /// The rule that reserves a tool for skills, unless an active skill declares the call. Skills of third parties
+    /// cannot open what is reserved.
+    fn reserved(&self, call: &ToolCall) -> Option<Decision> {
+        let found = |one: &Prohibition| {
+            let (rule, _) = one.list.find_reason(call)?;
+            Some((rule.to_owned(), one.source.clone()))
+        };
+        let (rule, source) = self.reserved.iter().find_map(found)?;
+        let declares = |skill: &GuardedSkill| {
+            skill.tier != Tier::ThirdParty
+                && skill.allowed.as_ref().is_some_and(|list| list.find(call).is_ok())
+        };
+        if self.skills.iter().any(declares) {
+            return None;
+        }
+        let reason = format!(
+            "{source}: `{rule}` can be called only while an active skill declares it in `allowed-tools`; load such a skill first"
+        );
+        Some(Decision::new(Verdict::Deny, DecisionCode::OnlyThroughSkills, reason).by_rule(rule))
     }
 
     /// Checks a call against the lists of all active skills: it must be on each of them.
@@ -227,7 +256,8 @@ impl Guard {
         let allowed =
             self.skills.iter().filter_map(|skill| skill.allowed.as_ref()).flat_map(Allowlist::warnings);
         let denied = self.skills.iter().filter_map(|skill| skill.denied.as_ref());
-        let denied = denied.chain(self.prohibitions.iter().map(|prohibition| &prohibition.list));
+        let general = self.prohibitions.iter().chain(&self.reserved);
+        let denied = denied.chain(general.map(|prohibition| &prohibition.list));
         allowed.chain(denied.flat_map(Denylist::warnings)).cloned().collect()
     }
 }

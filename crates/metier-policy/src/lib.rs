@@ -57,7 +57,7 @@ pub use own::{CommandEffect, OWN_COMMANDS, OwnCommand};
 pub use paths::Anchors;
 pub use policy::{Policy, Settlement};
 pub use reach::Reach;
-pub use request::{Access, Action, Request};
+pub use request::{Access, Action, Request, ToolConcern};
 pub use rule::RuleNote;
 pub use settings::{PolicyRule, PolicySettings};
 pub use settings_lint::PolicyFinding;

@@ -2,13 +2,13 @@
 
 use metier_skill::{Code, Tier, ToolRules};
 
-use crate::approval::{Answer, Approval, Approvals, Approver, Lifetime, Question};
+use crate::approval::{Answer, Approval, Approvals, Approver, Lifetime, Question, plain};
 use crate::decision::{Decision, DecisionCode, Verdict};
 use crate::denylist::Denylist;
 use crate::error::PolicyError;
 use crate::guard::{Guard, GuardMode, GuardedSkill, Prohibition};
 use crate::paths::Anchors;
-use crate::request::{Access, Request};
+use crate::request::{Access, Action, Request, ToolConcern};
 use crate::settings::{PolicySettings, ReadyRule, ready};
 
 /// The policy in force.
@@ -42,22 +42,27 @@ struct Layer {
     mode: Option<GuardMode>,
     rules: Vec<ReadyRule>,
     deny: ToolRules,
+    only_through_skills: ToolRules,
 }
 
 impl Layer {
     fn new(source: &str, settings: &PolicySettings) -> Result<Self, PolicyError> {
         let deny = ToolRules::from_rules(&settings.deny);
-        // The actual directories do not affect whether rules can match.
-        let notes = Denylist::new(&deny, &Anchors::new("/", "/")).notes().to_vec();
-        if let Some(note) = notes.into_iter().find(|note| note.code == Code::RuleNeverMatches) {
-            let source_name = source.to_owned();
-            return Err(PolicyError::DenyRule { source_name, rule: note.rule, message: note.message });
+        let only_through_skills = ToolRules::from_rules(&settings.only_through_skills);
+        for rules in [&deny, &only_through_skills] {
+            // The actual directories do not affect whether rules can match.
+            let notes = Denylist::new(rules, &Anchors::new("/", "/")).notes().to_vec();
+            if let Some(note) = notes.into_iter().find(|note| note.code == Code::RuleNeverMatches) {
+                let source_name = source.to_owned();
+                return Err(PolicyError::DenyRule { source_name, rule: note.rule, message: note.message });
+            }
         }
         Ok(Self {
             source: source.to_owned(),
             mode: settings.mode,
             rules: ready(source, &settings.rules)?,
             deny,
+            only_through_skills,
         })
     }
 }
@@ -87,20 +92,27 @@ impl Policy {
     pub fn guard(&self, skills: Vec<GuardedSkill>, places: &Anchors) -> Guard {
         let layers =
             [(&self.organisation, true)].into_iter().chain(self.layers.iter().map(|layer| (layer, false)));
-        let mut prohibitions = Vec::new();
-        for (layer, is_organisation) in layers.filter(|(layer, _)| !layer.deny.is_empty()) {
-            // `~` is the account's home directory, whatever a variable says.
-            let other = places.account.clone().map(|home| Anchors { home, ..places.clone() });
-            for places in [Some(places.clone()), other].into_iter().flatten() {
-                let list = Denylist::new(&layer.deny, &places);
-                prohibitions.push(Prohibition { list, source: layer.source.clone(), is_organisation });
-            }
+        let (mut prohibitions, mut reserved) = (Vec::new(), Vec::new());
+        // `~` is the account's home directory, whatever a variable says.
+        let other = places.account.clone().map(|home| Anchors { home, ..places.clone() });
+        let places_of_rules: Vec<Anchors> = [Some(places.clone()), other].into_iter().flatten().collect();
+        for (layer, is_organisation) in layers {
+            let lists = |rules: &ToolRules| -> Vec<Prohibition> {
+                let places = places_of_rules.iter().filter(|_| !rules.is_empty());
+                let list = places.map(|places| Denylist::new(rules, places));
+                list.map(|list| Prohibition { list, source: layer.source.clone(), is_organisation }).collect()
+            };
+            prohibitions.extend(lists(&layer.deny));
+            reserved.extend(lists(&layer.only_through_skills));
         }
-        Guard::new(self.mode(), skills).with_prohibitions(prohibitions, places)
+        Guard::new(self.mode(), skills).with_prohibitions(prohibitions, reserved, places)
     }
 
     /// Decides about a request without asking for approval.
     pub fn decide(&self, request: &Request<'_>) -> Decision {
+        if let Action::Call { .. } = request.action {
+            return self.decide_access(request, Access::Tools);
+        }
         let activate = request.to_activate();
         let gate = self.decide_access(&activate, Access::Activate);
         gated(request, gate, |access| self.decide_access(request, access))
@@ -108,6 +120,9 @@ impl Policy {
 
     /// Decides about a request by the settings and stored answers, without asking and without using up answers.
     pub fn recall(&self, request: &Request<'_>, session: Option<&str>, approvals: &Approvals) -> Decision {
+        if let Action::Call { .. } = request.action {
+            return self.recall_access(request, Access::Tools, session, approvals);
+        }
         let activate = request.to_activate();
         let gate = self.recall_access(&activate, Access::Activate, session, approvals);
         gated(request, gate, |access| self.recall_access(request, access, session, approvals))
@@ -244,7 +259,7 @@ impl Policy {
         let layers = self.layers.iter().rev().chain([&self.organisation]);
         let mut rules = layers.flat_map(|layer| layer.rules.iter().rev());
         let found = rules.find_map(|rule| Some((rule.applies(request, access)?, rule)));
-        let Some((verdict, rule)) = found else { return by_tier(request, access) };
+        let Some((verdict, rule)) = found else { return by_default(request, access) };
         // Third-party code is trusted only for content with a known digest.
         let unseen = rule.rule.digest.is_none() && request.tier == Tier::ThirdParty;
         if verdict == Verdict::Allow && unseen && !matches!(access, Access::Activate | Access::Resources) {
@@ -253,6 +268,11 @@ impl Policy {
                 request.skill, rule.place
             );
             return Decision::new(Verdict::Ask, DecisionCode::PolicyAsks, reason).by_rule(&rule.place);
+        }
+        // A rule was written for the tool as it was then, unless it names the definition.
+        let is_changed = matches!(request.action, Action::Call { concern: Some(ToolConcern::Changed), .. });
+        if verdict == Verdict::Allow && is_changed && rule.rule.digest.is_none() {
+            return by_default(request, access);
         }
         let code = match verdict {
             Verdict::Allow => DecisionCode::PolicyAllows,
@@ -292,7 +312,13 @@ fn by_rule(
     };
     let message = rule.rule.message.as_ref().filter(|_| verdict != Verdict::Allow);
     let message = message.map(|message| format!(": {message}")).unwrap_or_default();
-    let reason = format!("{} {says} `{}` to {}{message}", rule.place, request.skill, access.verb());
+    let reason = match request.tool() {
+        Some(tool) => {
+            let says = says.trim_end_matches(" for");
+            format!("{} {says} {}{message}", rule.place, calls_of(tool, request.skill))
+        }
+        None => format!("{} {says} `{}` to {}{message}", rule.place, request.skill, access.verb()),
+    };
     Decision::new(verdict, code, reason).by_rule(&rule.place)
 }
 
@@ -301,8 +327,38 @@ fn answered(request: &Request<'_>, approval: &Approval) -> Decision {
     match approval.refusal() {
         Some(refusal) => Decision::new(Verdict::Deny, DecisionCode::Refused, refusal),
         None => {
-            let reason = format!("approved: `{}` may {}", request.skill, approval.verb());
+            let reason = match request.tool() {
+                Some(tool) => format!("approved: {}", calls_of(tool, request.skill)),
+                None => format!("approved: `{}` may {}", request.skill, approval.verb()),
+            };
             Decision::new(Verdict::Allow, DecisionCode::Approved, reason)
+        }
+    }
+}
+
+/// Calls of a tool, in reasons.
+fn calls_of(tool: &str, server: &str) -> String {
+    format!("calls of the tool `{}` of the MCP server `{}`", plain(tool), plain(server))
+}
+
+/// The decision if no rule matches.
+fn by_default(request: &Request<'_>, access: Access) -> Decision {
+    let Action::Call { server, tool, concern } = request.action else { return by_tier(request, access) };
+    let calls = calls_of(tool, server);
+    match concern {
+        None => {
+            let reason = format!("no rule is about {calls}");
+            Decision::new(Verdict::Allow, DecisionCode::ToolAllowed, reason)
+        }
+        Some(ToolConcern::NotPreApproved) => {
+            let reason = format!("{calls} are not pre-approved by any active skill");
+            Decision::new(Verdict::Ask, DecisionCode::NotPreApproved, reason)
+        }
+        Some(ToolConcern::Changed) => {
+            let reason = format!(
+                "{calls} need approval again, since the server changed the tool's definition after it was first seen"
+            );
+            Decision::new(Verdict::Ask, DecisionCode::ToolChanged, reason)
         }
     }
 }
@@ -317,6 +373,8 @@ fn by_tier(request: &Request<'_>, access: Access) -> Decision {
         (Access::Scripts, Tier::User | Tier::ThirdParty) => (Verdict::Ask, DecisionCode::TierAsks),
         (Access::Network, _) => (Verdict::Ask, DecisionCode::NetworkAsks),
         (Access::Destructive, _) => (Verdict::Ask, DecisionCode::DestructiveAsks),
+        // Only requests to call a tool have this access, and they are decided above.
+        (Access::Tools, _) => (Verdict::Ask, DecisionCode::ToolChanged),
     };
     let reason = match verdict {
         Verdict::Allow => format!("`{skill}` (tier `{tier}`) may {} by default", access.verb()),

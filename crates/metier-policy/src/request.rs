@@ -27,12 +27,14 @@ pub enum Access {
     Network,
     /// Destructive operations of a script.
     Destructive,
+    /// Calling the tools of an MCP server.
+    Tools,
 }
 
 impl Access {
     /// Every kind.
-    pub const ALL: [Self; 5] =
-        [Self::Activate, Self::Resources, Self::Scripts, Self::Network, Self::Destructive];
+    pub const ALL: [Self; 6] =
+        [Self::Activate, Self::Resources, Self::Scripts, Self::Network, Self::Destructive, Self::Tools];
 
     /// The name of the kind.
     pub const fn as_str(self) -> &'static str {
@@ -42,6 +44,7 @@ impl Access {
             Self::Scripts => "scripts",
             Self::Network => "network",
             Self::Destructive => "destructive",
+            Self::Tools => "tools",
         }
     }
 
@@ -53,6 +56,7 @@ impl Access {
             Self::Scripts => "run a script",
             Self::Network => "reach the network",
             Self::Destructive => "perform destructive operations",
+            Self::Tools => "have its tools called",
         }
     }
 }
@@ -79,17 +83,36 @@ pub enum Action<'a> {
         /// Its path in the skill.
         script: &'a str,
     },
+    /// Call a tool of an MCP server.
+    Call {
+        /// The server's name in the settings.
+        server: &'a str,
+        /// The tool, as the server calls it.
+        tool: &'a str,
+        /// Why it needs approval even if no rule of the policy asks for it.
+        concern: Option<ToolConcern>,
+    },
 }
 
-/// A skill, and what is to be done with it.
+/// Why a tool call needs approval even if no rule of the policy asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ToolConcern {
+    /// In the mode `pre_approve`, no rule of an active skill approves it.
+    NotPreApproved,
+    /// The server has changed the tool's definition since it was first seen.
+    Changed,
+}
+
+/// A skill, and what is to be done with it; or an MCP server, and which of its tools is to be called.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Request<'a> {
     /// The skill's tier.
     pub tier: Tier,
-    /// Its name.
+    /// Its name, or that of the server.
     pub skill: &'a str,
-    /// The digest of its files. Approvals are bound to it.
+    /// The digest of its files, or of the tool's definition. Approvals are bound to it.
     pub digest: Digest,
     /// What is to be done.
     pub action: Action<'a>,
@@ -100,7 +123,7 @@ pub struct Request<'a> {
     /// Who makes the request, if not the machine's owner: the holder of a token. Their answers apply only to their own
     /// requests.
     pub principal: Option<&'a str>,
-    /// The script's arguments, if known.
+    /// The script's arguments, if known; for a tool, its arguments as one JSON text.
     pub arguments: Option<&'a [String]>,
     /// Its standard input, if known.
     pub input: Option<&'a [u8]>,
@@ -129,6 +152,17 @@ impl<'a> Request<'a> {
             work: None,
             content: None,
         }
+    }
+
+    /// A request to call a tool of an MCP server. The digest is that of the tool's definition, in which the server is
+    /// named.
+    pub const fn to_call(
+        server: &'a str,
+        tool: &'a str,
+        definition: Digest,
+        concern: Option<ToolConcern>,
+    ) -> Self {
+        Self::new(Tier::User, server, definition, Action::Call { server, tool, concern })
     }
 
     /// Adds access to the whole network.
@@ -162,6 +196,7 @@ impl<'a> Request<'a> {
             Action::Activate => Access::Activate,
             Action::Read { .. } => Access::Resources,
             Action::Run { .. } => Access::Scripts,
+            Action::Call { .. } => Access::Tools,
         }
     }
 
@@ -177,12 +212,26 @@ impl<'a> Request<'a> {
         self.network.unwrap_or(&WHOLE)
     }
 
+    /// The tool, if one is called.
+    pub(crate) const fn tool(&self) -> Option<&'a str> {
+        match self.action {
+            Action::Call { tool, .. } => Some(tool),
+            _ => None,
+        }
+    }
+
     /// The script, if one is run, with its path in normalised form.
     pub(crate) fn script(&self) -> Option<String> {
         match self.action {
             Action::Run { script } => Some(plain_path(script)),
-            Action::Activate | Action::Read { .. } => None,
+            _ => None,
         }
+    }
+
+    /// The part of the skill or server that answers are about, if any: the script that is run, or the tool that is
+    /// called.
+    pub(crate) fn part(&self) -> Option<String> {
+        self.script().or_else(|| self.tool().map(str::to_owned))
     }
 
     /// The file that the request is about, if its path unambiguously names a file in the skill.

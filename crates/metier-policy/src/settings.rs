@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::decision::Verdict;
 use crate::error::PolicyError;
 use crate::guard::GuardMode;
-use crate::request::{Access, Request};
+use crate::request::{Access, Action, Request};
 
 /// The `[policy]` table of `metier.toml`, or an organisation's entire `policy.toml`.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -18,6 +18,8 @@ pub struct PolicySettings {
     pub mode: Option<GuardMode>,
     /// Tool calls to deny, whatever skills declare; same syntax as `allowed-tools`.
     pub deny: Vec<String>,
+    /// Tools that can be called only while a skill that declares them in `allowed-tools` is active; same syntax.
+    pub only_through_skills: Vec<String>,
     /// What skills may do.
     pub rules: Vec<PolicyRule>,
 }
@@ -37,7 +39,11 @@ pub struct PolicyRule {
     pub skill: Option<String>,
     /// Files whose path in the skill matches a glob: the script to run, or the file to read.
     pub script: Option<String>,
-    /// The skill with exactly this content.
+    /// MCP servers whose name in the settings matches a glob. Only for rules about `tools`.
+    pub server: Option<String>,
+    /// Tools whose name at the server matches a glob. Only for rules about `tools`.
+    pub tool: Option<String>,
+    /// The skill with exactly this content, or the tool with exactly this definition.
     pub digest: Option<Digest>,
     /// Whether the skill may be loaded.
     pub activate: Option<Verdict>,
@@ -49,6 +55,8 @@ pub struct PolicyRule {
     pub network: Option<Verdict>,
     /// Whether they may perform destructive operations.
     pub destructive: Option<Verdict>,
+    /// Whether the tools of MCP servers may be called.
+    pub tools: Option<Verdict>,
 }
 
 /// The maximum length of a name and a message; both appear on one line of a decision.
@@ -82,7 +90,17 @@ impl PolicyRule {
             Access::Scripts => self.scripts,
             Access::Network => self.network,
             Access::Destructive => self.destructive,
+            Access::Tools => self.tools,
         }
+    }
+
+    /// Whether it mixes skills and tools: conditions for one with a verdict about the other, which would never apply.
+    fn is_mixed(&self) -> bool {
+        let is_about_skills =
+            Access::ALL.iter().any(|access| *access != Access::Tools && self.verdict(*access).is_some());
+        let names_skills = self.tier.is_some() || self.skill.is_some() || self.script.is_some();
+        let names_tools = self.server.is_some() || self.tool.is_some();
+        (self.tools.is_some() && names_skills) || (is_about_skills && names_tools)
     }
 }
 
@@ -92,6 +110,8 @@ pub(crate) struct ReadyRule {
     pub(crate) rule: PolicyRule,
     skill: Option<GlobMatcher>,
     script: Option<GlobMatcher>,
+    server: Option<GlobMatcher>,
+    tool: Option<GlobMatcher>,
     /// Where it comes from, for reasons.
     pub(crate) place: String,
 }
@@ -116,11 +136,21 @@ pub(crate) fn ready(source: &str, rules: &[PolicyRule]) -> Result<Vec<ReadyRule>
         if rule.script.is_some() && rule.activate.is_some() {
             return Err(PolicyError::ScriptToActivate { source_name: source.to_owned(), number: index + 1 });
         }
+        if rule.is_mixed() {
+            return Err(PolicyError::MixedRule { source_name: source.to_owned(), number: index + 1 });
+        }
         if !rule.has_short_texts() {
             return Err(PolicyError::RuleText { source_name: source.to_owned(), number: index + 1 });
         }
         let place = format!("{source}, {}", rule.label(index + 1));
-        Ok(ReadyRule { skill: glob(&rule.skill)?, script: glob(&rule.script)?, rule: rule.clone(), place })
+        Ok(ReadyRule {
+            skill: glob(&rule.skill)?,
+            script: glob(&rule.script)?,
+            server: glob(&rule.server)?,
+            tool: glob(&rule.tool)?,
+            rule: rule.clone(),
+            place,
+        })
     });
     each.collect()
 }
@@ -129,6 +159,15 @@ impl ReadyRule {
     /// The verdict of the rule for a request, if it matches.
     pub(crate) fn applies(&self, request: &Request<'_>, access: Access) -> Option<Verdict> {
         let verdict = self.rule.verdict(access)?;
+        if let Action::Call { server, tool, .. } = request.action {
+            let fits = |glob: &Option<GlobMatcher>, name: &str| {
+                glob.as_ref().is_none_or(|glob| {
+                    glob.is_match(name) || (verdict == Verdict::Deny && glob.is_match(name.to_lowercase()))
+                })
+            };
+            let is_same = self.rule.digest.is_none_or(|digest| digest == request.digest);
+            return (is_same && fits(&self.server, server) && fits(&self.tool, tool)).then_some(verdict);
+        }
         // A denying rule matches however the path is written.
         let matches = |glob: &GlobMatcher| {
             let path = request.file().ok().flatten();

@@ -83,12 +83,14 @@ impl PolicySettings {
                 report(false, "another rule has the same name".to_owned());
             }
         }
-        let notes = Denylist::new(&ToolRules::from_rules(&self.deny), &Anchors::new("/", "/"));
-        findings.extend(notes.notes().iter().map(|note| PolicyFinding {
-            rule: format!("deny `{}`", note.rule),
-            is_error: note.code == Code::RuleNeverMatches,
-            message: note.message.clone(),
-        }));
+        for (name, rules) in [("deny", &self.deny), ("only_through_skills", &self.only_through_skills)] {
+            let notes = Denylist::new(&ToolRules::from_rules(rules), &Anchors::new("/", "/"));
+            findings.extend(notes.notes().iter().map(|note| PolicyFinding {
+                rule: format!("{name} `{}`", note.rule),
+                is_error: note.code == Code::RuleNeverMatches,
+                message: note.message.clone(),
+            }));
+        }
         findings
     }
 }
@@ -102,6 +104,8 @@ impl PolicyRule {
         covers(later.tier.as_ref(), self.tier.as_ref())
             && covers(later.skill.as_ref(), self.skill.as_ref())
             && covers(later.script.as_ref(), self.script.as_ref())
+            && covers(later.server.as_ref(), self.server.as_ref())
+            && covers(later.tool.as_ref(), self.tool.as_ref())
             && covers(later.digest.as_ref(), self.digest.as_ref())
             && Access::ALL.iter().any(|access| self.verdict(*access).is_some())
             && Access::ALL

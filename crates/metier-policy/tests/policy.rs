@@ -20,6 +20,8 @@ mod reached;
 mod rules;
 #[path = "policy/seen.rs"]
 mod seen;
+#[path = "policy/servers.rs"]
+mod servers;
 #[path = "policy/tiers.rs"]
 mod tiers;
 #[path = "policy/uses.rs"]

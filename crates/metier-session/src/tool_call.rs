@@ -13,6 +13,9 @@ use metier_skill::Digest;
 use crate::error::SessionError;
 use crate::session::{Session, recorded_rule, shortened};
 
+/// The maximum length of a tool's name that is recorded as it is.
+const LONGEST_TOOL: usize = 200;
+
 impl Session {
     /// Decides about a tool call, by the rules of the active skills and the policy. Links in its paths are resolved on
     /// this machine. The decision is recorded.
@@ -53,7 +56,7 @@ impl Session {
         Ok(decision)
     }
 
-    fn decide_tool_call(&mut self, tool: &str, arguments: &serde_json::Value) -> Decision {
+    pub(crate) fn decide_tool_call(&mut self, tool: &str, arguments: &serde_json::Value) -> Decision {
         let call = follow_links(ToolCall::new(tool, arguments.clone()), &self.options.places);
         let guard = self.guard.take().unwrap_or_else(|| {
             let active = self.active().map(|held| held.as_active(&self.options.places));
@@ -103,7 +106,7 @@ impl Session {
         skills: BTreeMap<String, Digest>,
     ) -> Result<(), SessionError> {
         self.record(&Event::SkillToolCallDecided {
-            tool: shortened(tool),
+            tool: recorded_tool(tool),
             arguments: self.options.privacy.content(arguments.as_bytes()),
             decision: decision.verdict.as_str().to_owned(),
             code: decision.code.as_str().to_owned(),
@@ -111,6 +114,15 @@ impl Session {
             skills,
         })
     }
+}
+
+/// The name of a tool as it is recorded. A long name ends with the beginning of its digest, so that two never become
+/// one.
+fn recorded_tool(tool: &str) -> String {
+    if tool.chars().count() <= LONGEST_TOOL {
+        return tool.to_owned();
+    }
+    format!("{}…{}", shortened(tool), &Digest::of(tool.as_bytes()).hex()[..16])
 }
 
 /// The call with the link targets on this machine.

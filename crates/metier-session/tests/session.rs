@@ -28,6 +28,8 @@ mod races;
 mod recorded;
 #[path = "session/replays.rs"]
 mod replays;
+#[path = "session/servers.rs"]
+mod servers;
 #[path = "session/shown.rs"]
 mod shown;
 #[path = "../../../tests/shared/skips.rs"]

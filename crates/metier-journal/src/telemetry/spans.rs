@@ -7,7 +7,10 @@ use super::attributes::{Attributes, cut};
 use super::messages::{KIND_INTERNAL, STATUS_ERROR, Span, Status};
 use super::names;
 use super::seen::{Seen, nanoseconds, outcome_word, script_error, trigger_word};
-use crate::event::{EvaluationEnd, Event, ScriptExecuted, ToolInvoked, ToolOutcome, Trigger};
+use crate::event::{
+    EvaluationEnd, Event, ScriptExecuted, ServerCallOutcome, ServerToolCalled, ToolInvoked, ToolOutcome,
+    Trigger,
+};
 
 /// A session that began here and has not ended.
 #[derive(Debug)]
@@ -148,6 +151,7 @@ fn shape(event: &Event, kind: &str) -> Option<Shape> {
         }
         Event::SkillScriptExecuted(script) => Some(script_run(script)),
         Event::ToolInvoked(call) => Some(tool_call(call)),
+        Event::ServerToolCalled(call) => Some(server_call(call)),
         Event::EvaluationEnded(ended) => Some(evaluation(ended)),
         Event::SkillToolCallDecided { tool, arguments, decision, code, skills, .. } => {
             let attributes = Attributes::default()
@@ -206,6 +210,26 @@ fn tool_call(call: &ToolInvoked) -> Shape {
     let is_error = matches!(call.outcome, ToolOutcome::Failed | ToolOutcome::Refused);
     Shape {
         name: format!("{} {}", names::EXECUTE_TOOL, call.tool),
+        duration_us: call.duration_us,
+        error: is_error.then(|| call.code.clone().unwrap_or_else(|| call.outcome.as_str().to_owned())),
+        attributes,
+    }
+}
+
+fn server_call(call: &ServerToolCalled) -> Shape {
+    let tool = format!("{}/{}", call.server, call.tool);
+    let skills: Vec<String> = call.skills.keys().cloned().collect();
+    let attributes = Attributes::default()
+        .text(names::OPERATION, names::EXECUTE_TOOL)
+        .text(names::TOOL_NAME, &tool)
+        .text(names::TOOL_TYPE, "extension")
+        .content(names::TOOL_CALL_ARGUMENTS, Some(&call.arguments))
+        .content(names::TOOL_CALL_ANSWER, Some(&call.answer))
+        .text(names::TOOL_CALL_OUTCOME, call.outcome.as_str())
+        .list(names::SKILLS_ACTIVE, &skills);
+    let is_error = !matches!(call.outcome, ServerCallOutcome::Done | ServerCallOutcome::Asks);
+    Shape {
+        name: format!("{} {tool}", names::EXECUTE_TOOL),
         duration_us: call.duration_us,
         error: is_error.then(|| call.code.clone().unwrap_or_else(|| call.outcome.as_str().to_owned())),
         attributes,

@@ -44,7 +44,9 @@ fn rule(selector: &Value, verdict: &str) -> Value {
     let mut rule = selector.clone();
     // Loading is about the whole skill, so that a rule about a file says nothing of it.
     let is_about_file = selector.get("script").is_some();
-    for access in Access::ALL.into_iter().filter(|access| !is_about_file || *access != Access::Activate) {
+    // Rules about the tools of servers say nothing of skills.
+    let of_skills = Access::ALL.into_iter().filter(|access| *access != Access::Tools);
+    for access in of_skills.filter(|access| !is_about_file || *access != Access::Activate) {
         rule[access.as_str()] = json!(verdict);
     }
     rule
@@ -136,8 +138,8 @@ fn known(path: &str) -> Vec<String> {
 
 #[test]
 fn no_setting_is_left_out_here() {
-    assert_eq!(known(""), ["mode", "deny", "rules"]);
-    let mut rules = vec!["name", "message", "tier", "skill", "script", "digest"];
+    assert_eq!(known(""), ["mode", "deny", "only_through_skills", "rules"]);
+    let mut rules = vec!["name", "message", "tier", "skill", "script", "server", "tool", "digest"];
     rules.extend(Access::ALL.map(Access::as_str));
     assert_eq!(known("rules"), rules);
 }
