@@ -11,6 +11,7 @@ mod config;
 mod digest;
 mod doctor;
 mod exec;
+mod gateway;
 mod gc;
 mod guard;
 mod hook;
@@ -60,6 +61,7 @@ pub(crate) enum Command {
     Run(Box<run::Args>),
     Ask(Box<ask::Args>),
     Serve(Box<serve::Args>),
+    Gateway(Box<gateway::Args>),
     Mount(mount::Args),
     Link(link::Args),
     Install(Box<install::Args>),
@@ -126,6 +128,7 @@ pub(crate) fn run(command: Option<Command>, output: &mut Output) -> anyhow::Resu
         Command::Run(args) => run::run(&args, output),
         Command::Ask(args) => ask::run(&args, output),
         Command::Serve(args) => serve::run(&args, output),
+        Command::Gateway(args) => gateway::run(&args, output),
         Command::Mount(args) => mount::run(&args, output),
         Command::Link(args) => link::run(&args, output),
         Command::Install(args) => install::run(&args, output),

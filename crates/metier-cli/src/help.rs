@@ -11,7 +11,7 @@ use crate::table::{pad, wrap};
 const GROUPS: &[(&str, &[&str])] = &[
     ("Start here", &["tour", "doctor", "config"]),
     ("Find skills", &["list", "search", "show", "prompt"]),
-    ("Use skills", &["activate", "read", "exec", "run", "ask", "serve", "mount", "link"]),
+    ("Use skills", &["activate", "read", "exec", "run", "ask", "serve", "gateway", "mount", "link"]),
     ("Install skills", &["install", "update", "remove", "verify", "lock", "gc"]),
     ("Write and publish skills", &["new", "validate", "scan", "digest", "pack", "sign", "ref"]),
     ("Decide what skills may do", &["trust", "approve", "approvals", "policy", "sandbox", "guard"]),

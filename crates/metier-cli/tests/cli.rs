@@ -17,6 +17,8 @@ mod counted;
 mod docs;
 #[path = "cli/doctor.rs"]
 mod doctor;
+#[path = "cli/gateway.rs"]
+mod gateway;
 #[path = "cli/general.rs"]
 mod general;
 #[path = "cli/guard.rs"]

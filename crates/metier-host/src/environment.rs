@@ -328,6 +328,13 @@ pub fn now() -> Time {
     Clock::now(&SystemClock)
 }
 
+/// The time since this was first called, by a clock that is never set back.
+#[cfg(feature = "mcp")]
+pub(crate) fn since_start() -> std::time::Duration {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    START.get_or_init(std::time::Instant::now).elapsed()
+}
+
 fn account_home(user: &uzers::User) -> Option<PathBuf> {
     use uzers::os::unix::UserExt as _;
 

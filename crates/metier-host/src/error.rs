@@ -179,6 +179,14 @@ pub enum HostError {
     /// A policy in the settings has invalid rules.
     #[error(transparent)]
     Policy(PolicyError),
+    /// An MCP server of the settings cannot be used.
+    #[error("cannot use the MCP server `{name}`: {reason}")]
+    Server {
+        /// The server.
+        name: String,
+        /// What is missing.
+        reason: String,
+    },
     /// A skill cannot be read.
     #[error(transparent)]
     Skill(#[from] SkillError),
@@ -384,6 +392,7 @@ impl Coded for HostError {
             | Self::OrganisationSyntax { .. }
             | Self::OrganisationPolicy { .. } => "organisation-policy-invalid",
             Self::Policy(error) => error.code(),
+            Self::Server { .. } => "server-invalid",
             Self::Skill(error) => error.code(),
             Self::Catalog(error) => error.code(),
             #[cfg(feature = "search")]
@@ -444,6 +453,7 @@ impl Coded for HostError {
                 "ask the administrator of this machine; nothing is allowed until the file is corrected"
                     .to_owned(),
             ),
+            Self::Server { name, .. } => Some(format!("correct `[servers.{name}]` in the settings")),
             Self::Skill(error) => error.hint(),
             #[cfg(feature = "session")]
             Self::Session(error) => error.hint(),

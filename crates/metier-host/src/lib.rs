@@ -34,6 +34,8 @@ mod catalog;
 mod checkup;
 mod environment;
 mod error;
+#[cfg(feature = "mcp")]
+mod gateway;
 #[cfg(feature = "guard")]
 mod guarding;
 #[cfg(feature = "harness")]
@@ -108,8 +110,8 @@ pub use server::{HostServer, OpenServer};
 pub use session::{HostSession, SessionBuilder};
 pub use settings::{
     ArchivePeriod, ArchiveSetting, Layer, OBEYED_FILES, OTHER_VARIABLES, Overrides, PROJECT_FILE,
-    RecordingSettings, SETTINGS, Setting, SettingInfo, SettingOrigin, Settings, StateSetting, TelemetryTable,
-    read_named, read_regular,
+    RecordingSettings, SETTINGS, ServerNaming, ServerSetting, Setting, SettingInfo, SettingOrigin, Settings,
+    StateSetting, TelemetryTable, read_named, read_regular,
 };
 pub use skill_list::SkillListBuilder;
 #[cfg(feature = "store")]

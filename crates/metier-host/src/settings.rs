@@ -3,6 +3,7 @@
 mod file;
 mod list;
 mod recording;
+mod servers;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,9 @@ pub use list::{OTHER_VARIABLES, SETTINGS, SettingInfo};
 #[cfg(feature = "session")]
 pub(crate) use recording::journal;
 pub use recording::{ArchivePeriod, ArchiveSetting, RecordingSettings, TelemetryTable};
+pub use servers::{ServerNaming, ServerSetting};
+#[cfg(feature = "mcp")]
+pub(crate) use servers::{foreign_servers, with_variables};
 
 use self::file::{File, RuleTable, roots};
 use crate::environment::Environment;
@@ -190,6 +194,10 @@ pub struct Settings {
     pub states: Vec<Vec<StateSetting>>,
     /// What is recorded and where.
     pub recording: RecordingSettings,
+    /// The MCP servers behind the gateway, by name.
+    pub servers: Vec<ServerSetting>,
+    /// How their tools are named.
+    pub server_tool_names: Setting<ServerNaming>,
     /// The policies of files. Later ones win.
     pub policies: Vec<(PathBuf, PolicySettings)>,
     /// The settings files that were looked for, and whether they exist.
@@ -220,6 +228,8 @@ impl Settings {
             private_hosts: Setting::default(Vec::new()),
             states: Vec::new(),
             recording: RecordingSettings::defaults(environment),
+            servers: Vec::new(),
+            server_tool_names: Setting::default(ServerNaming::Qualified),
             policies: Vec::new(),
             files: Vec::new(),
             notes: Vec::new(),
@@ -423,8 +433,15 @@ impl Settings {
         self.depth.set(file.scan.depth, &origin);
         self.entries.set(file.scan.entries, &origin);
         self.notes.extend(self.recording.apply(&file, layer, path, environment)?);
-        self.policies.extend(file.policy.map(|policy| (path.to_owned(), policy)));
+        self.server_tool_names.set(file.server_tool_names, &origin);
         let base = path.parent().unwrap_or(Path::new("/"));
+        for (name, table) in file.servers {
+            let server = table.server(&name, base, environment, &origin, true);
+            let server = server.map_err(|reason| HostError::Settings { path: path.to_owned(), reason })?;
+            self.servers.retain(|other| other.name != name);
+            self.servers.push(server);
+        }
+        self.policies.extend(file.policy.map(|policy| (path.to_owned(), policy)));
         let rules = file
             .skills
             .into_iter()

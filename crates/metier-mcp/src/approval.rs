@@ -143,6 +143,7 @@ fn key_of(question: &Question<'_>) -> String {
     let request = question.request;
     let script = match request.action {
         Action::Run { script } => Some(script),
+        Action::Call { tool, .. } => Some(tool),
         _ => None,
     };
     let reach = request.network.map(ToString::to_string);
@@ -161,8 +162,20 @@ struct Carried {
     id: String,
     /// Answers so far.
     known: Known,
-    /// The key of the last question.
-    open: String,
+    /// The key of the last question of ours.
+    open: Option<String>,
+    /// What is left of a call that has begun.
+    rest: Option<Continuation>,
+}
+
+/// What is left of a call that a server behind the gateway has begun: it waits for input of the client.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Continuation {
+    /// The server continues when it is called again with this state of its own.
+    Again(Option<String>),
+    /// The call itself waits, under this key.
+    Parked(String),
 }
 
 /// Ids that have been used, kept as long as their state is still valid.
@@ -187,27 +200,40 @@ pub(crate) fn call_of(principal: usize, what: &str, arguments: Option<&JsonObjec
     json!([principal, what, arguments]).to_string().into_bytes()
 }
 
-/// The answers that a client returns.
+/// The answers that a client returns, and what is left of a call that has begun.
 pub(crate) fn brought(
     library: &Library,
     call: &[u8],
     state: Option<&str>,
     responses: Option<&BTreeMap<String, Value>>,
-) -> Result<Known, Refusal> {
-    let Some(state) = state else { return Ok(Known::new()) };
+) -> Result<(Known, Option<Continuation>), Refusal> {
+    let Some(state) = state else { return Ok((Known::new(), None)) };
     let stale =
         || Refusal::Broken("the `requestState` is invalid or expired; call again without it".to_owned());
     let carried: Carried = library.seal.open_json_with(state, call).map_err(|_| stale())?;
     if !library.used.take(&carried.id) {
         return Err(stale());
     }
-    let Carried { mut known, open, .. } = carried;
-    if let Some(result) = responses.and_then(|all| all.get(KEY)) {
+    let Carried { mut known, open, rest, .. } = carried;
+    if let (Some(open), Some(result)) = (open, responses.and_then(|all| all.get(KEY))) {
         let result: Option<ElicitResult> = serde_json::from_value(result.clone()).ok();
         let answered = result.map_or(Answered::Nothing, |result| Answered::of(&result));
         known.insert(open, answered);
     }
-    Ok(known)
+    Ok((known, rest))
+}
+
+/// Seals the state of a call for the client to carry.
+pub(crate) fn seal(
+    library: &Library,
+    call: &[u8],
+    known: Known,
+    open: Option<String>,
+    rest: Option<Continuation>,
+) -> Result<String, Refusal> {
+    let carried = Carried { id: uuid::Uuid::new_v4().to_string(), known, open, rest };
+    let options = SealOptions::new().associated_data(call).ttl(GOOD_FOR);
+    library.seal.seal_json_with(&carried, &options).map_err(|error| Refusal::Broken(error.to_string()))
 }
 
 /// Returns a question to the client, which calls again with its answer.
@@ -216,12 +242,10 @@ pub(crate) fn send_along(
     call: &[u8],
     known: Known,
     question: Unanswered,
+    rest: Option<Continuation>,
 ) -> Result<InputRequiredResult, Refusal> {
     let form = form(&question);
-    let carried = Carried { id: uuid::Uuid::new_v4().to_string(), known, open: question.key };
-    let options = SealOptions::new().associated_data(call).ttl(GOOD_FOR);
-    let sealed = library.seal.seal_json_with(&carried, &options);
-    let sealed = sealed.map_err(|error| Refusal::Broken(error.to_string()))?;
+    let sealed = seal(library, call, known, Some(question.key), rest)?;
     let question = InputRequest::Elicitation(ElicitRequest::new(form));
     Ok(InputRequiredResult::new(Some(BTreeMap::from([(KEY.to_owned(), question)])), Some(sealed)))
 }

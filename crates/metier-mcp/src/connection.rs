@@ -1,8 +1,8 @@
 //! One client connection: its requests and the answers.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use metier_catalog::Entry;
 use metier_session::tools::{self, ResourceCall, SHOWN_BYTES, SkillToolKind, ToolSubject};
@@ -11,10 +11,11 @@ use rmcp::ErrorData;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    CompletionInfo, ContentBlock, CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams,
-    GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams,
-    ReadResourceResponse, Reference, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    CompletionInfo, ContentBlock, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
+    GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, Reference, ServerCapabilities,
+    ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use serde::Deserialize;
@@ -25,6 +26,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::answer::{Refusal, into_result};
 use crate::approval;
 use crate::conversation::Conversation;
+use crate::gateway::Link;
 use crate::governed::{Brought, Governed};
 use crate::http::{Holder, Principal};
 use crate::library::Library;
@@ -58,6 +60,8 @@ pub struct McpConnection {
     pub(crate) root: Mutex<Root>,
     /// Changes since the client connected.
     changes: watch::Receiver<u64>,
+    /// The client's own connections to the servers behind the gateway, if it has a session.
+    pub(crate) link: OnceLock<Arc<Link>>,
     /// Cancels all work for this client.
     closed: CancellationToken,
     _ending: DropGuard,
@@ -72,7 +76,8 @@ impl McpConnection {
         let root = Mutex::default();
         let ending = closed.clone().drop_guard();
         let number = CONNECTIONS.fetch_add(1, Ordering::Relaxed);
-        Self { library, conversation, number, open, is_told, root, changes, closed, _ending: ending }
+        let link = OnceLock::new();
+        Self { library, conversation, number, open, is_told, root, changes, link, closed, _ending: ending }
     }
 
     async fn call(
@@ -84,11 +89,9 @@ impl McpConnection {
         let names = self.library.options.tool_names;
         let tool = kind.name(names);
         let CallToolRequestParams { arguments, input_responses, request_state, .. } = request;
-        let brought = Brought {
-            call: approval::call_of(principal(context), tool, arguments.as_ref()),
-            state: request_state.as_deref(),
-            responses: input_responses.as_ref(),
-        };
+        let call = approval::call_of(principal(context), tool, arguments.as_ref());
+        let (state, responses) = (request_state.as_deref(), input_responses.as_ref());
+        let brought = Brought::open(&self.library, call, state, responses)?;
         let arguments = Value::Object(arguments.unwrap_or_default());
         match kind {
             SkillToolKind::List => {
@@ -126,7 +129,7 @@ impl McpConnection {
         &self,
         tool: &'static str,
         arguments: Value,
-        brought: Brought<'_>,
+        brought: Brought,
         context: &RequestContext<RoleServer>,
     ) -> Result<Governed<SkillToolAnswer>, Refusal> {
         let work = move |session: &mut Session| Ok(session.dispatch(tool, arguments.clone())?);
@@ -143,6 +146,15 @@ impl McpConnection {
         }
     }
 
+    /// Changes of the skills, and of the servers behind the gateway.
+    fn all_changes(&self) -> Changes {
+        let own = self.link.get().map(|link| link.changes());
+        let shared = || self.library.gateway.as_ref().map(|gateway| gateway.changes());
+        // What changed before is no change for this client.
+        let of_servers = own.or_else(shared);
+        Changes { skills: self.changes.clone(), of_servers }
+    }
+
     /// The current view of the catalog.
     async fn view(&self) -> Result<Arc<View>, ErrorData> {
         self.library.view().await.map_err(|why| ErrorData::internal_error(why, None))
@@ -155,8 +167,53 @@ impl McpConnection {
         ErrorData::new(code, refusal.text(&self.library.tools, subject), Some(data))
     }
 
+    /// A request of the Skills extension, or one that `rmcp` cannot read.
+    pub(crate) async fn own_request(
+        &self,
+        request: CustomRequest,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let method = request.method.clone();
+        let unknown = || ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.clone(), None);
+        let is_malformed =
+            ["tools/call", "prompts/get", "resources/read", "completion/complete"].contains(&method.as_str());
+        if is_malformed {
+            // Requests with valid parameters were handled above.
+            return Err(ErrorData::invalid_params(format!("invalid parameters for {method}"), None));
+        }
+        if !["skills/list", "skills/get", "resources/directory/read"].contains(&method.as_str()) {
+            return Err(unknown());
+        }
+        let given: CustomParams = match request.params_as() {
+            Ok(given) => given.unwrap_or_default(),
+            Err(error) => return Err(ErrorData::invalid_params(error.to_string(), None)),
+        };
+        let view = self.view().await?;
+        let limits = view.stock.session.rules.limits;
+        let is_list = method == "skills/list";
+        let is_directory = method == "resources/directory/read";
+        let work = self.library.blocking(move || {
+            let cursor = given.cursor.as_deref();
+            if is_list {
+                return extension::list(&view, &limits, cursor);
+            }
+            let missing = || ErrorData::invalid_params("`uri` is missing", None);
+            let uri = given.uri.as_deref().ok_or_else(missing)?;
+            if is_directory {
+                extension::directory(&view, &limits, uri, cursor)
+            } else {
+                extension::get(&view, &limits, uri)
+            }
+        });
+        let result = work.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))??;
+        Ok(CustomResult::new(extension::complete(result, is_modern(context))))
+    }
+
     /// Reserves one of this client's concurrent calls.
-    async fn admit<T>(&self, work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+    pub(crate) async fn admit<T>(
+        &self,
+        work: impl Future<Output = Result<T, Refusal>>,
+    ) -> Result<T, Refusal> {
         let Ok(_one) = self.open.try_acquire() else {
             let words =
                 format!("this client already has {CALLS} calls in progress; wait until one of them finishes");
@@ -164,6 +221,24 @@ impl McpConnection {
         };
         let _under_way = self.library.turns.begin();
         work.await
+    }
+}
+
+/// Changes that a client is told about.
+struct Changes {
+    skills: watch::Receiver<u64>,
+    of_servers: Option<watch::Receiver<u64>>,
+}
+
+impl Changes {
+    async fn changed(&mut self) -> Result<(), watch::error::RecvError> {
+        match &mut self.of_servers {
+            Some(of_servers) => tokio::select! {
+                changed = self.skills.changed() => changed,
+                changed = of_servers.changed() => changed,
+            },
+            None => self.skills.changed().await,
+        }
     }
 }
 
@@ -242,6 +317,31 @@ impl ServerHandler for McpConnection {
         info
     }
 
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ServerConfig, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut info = self.negotiate_initialize(&request)?;
+        if let Some(gateway) = &self.library.gateway {
+            let link = self.greeted(gateway, &request, &context).await;
+            link.merge(&mut info.capabilities, &mut info.instructions);
+        }
+        Ok(info)
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        let mut info = self.get_info();
+        if let Some(gateway) = &self.library.gateway {
+            let link = self.link_of(gateway, &context);
+            link.begin().await;
+            link.merge(&mut info.capabilities, &mut info.instructions);
+        }
+        let versions = ServerHandler::supported_protocol_versions(self).into_owned();
+        Ok(DiscoverResult::from_server_info(versions, info))
+    }
+
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
@@ -315,14 +415,12 @@ impl ServerHandler for McpConnection {
         let found = uri::parse(&uri).filter(|(name, path)| !path.is_empty() && view.skill(name).is_some());
         let (skill, path) = found.ok_or_else(|| resources::not_found(&uri))?;
         let (skill, at) = (skill.to_owned(), uri.clone());
-        let brought = Brought {
-            call: approval::call_of(principal(&context), &uri, None),
-            state: request.request_state.as_deref(),
-            responses: request.input_responses.as_ref(),
-        };
+        let call = approval::call_of(principal(&context), &uri, None);
+        let (state, responses) = (request.request_state.as_deref(), request.input_responses.as_ref());
+        let brought = Brought::open(&self.library, call, state, responses);
         let subject = ToolSubject::skill(&skill);
         let read = move |session: &mut Session| resources::read(session, &skill, &path, &at);
-        match self.admit(self.in_session(&context, brought, read)).await {
+        match self.admit(async { self.in_session(&context, brought?, read).await }).await {
             Ok(Governed::Done(result)) => Ok(result.into()),
             Ok(Governed::Asks(question)) => Ok(question.into()),
             Err(refusal) if matches!(refusal.session(), Some(SessionError::Path { .. })) => {
@@ -352,14 +450,12 @@ impl ServerHandler for McpConnection {
         }
         let wanted = request.arguments.as_ref().and_then(|all| all.get(prompts::ARGUMENT));
         let wanted = wanted.map(|value| value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-        let brought = Brought {
-            call: approval::call_of(principal(&context), &name, request.arguments.as_ref()),
-            state: request.request_state.as_deref(),
-            responses: request.input_responses.as_ref(),
-        };
+        let call = approval::call_of(principal(&context), &name, request.arguments.as_ref());
+        let (state, responses) = (request.request_state.as_deref(), request.input_responses.as_ref());
+        let brought = Brought::open(&self.library, call, state, responses);
         let subject = ToolSubject::skill(&name);
         let get = move |session: &mut Session| prompts::get(session, &name, wanted.as_deref());
-        match self.admit(self.in_session(&context, brought, get)).await {
+        match self.admit(async { self.in_session(&context, brought?, get).await }).await {
             Ok(Governed::Done(result)) => Ok(result.into()),
             Ok(Governed::Asks(question)) => Ok(question.into()),
             Err(refusal) => Err(self.as_error(&refusal, &subject)),
@@ -389,40 +485,10 @@ impl ServerHandler for McpConnection {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = request.method.clone();
-        let unknown = || ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method.clone(), None);
-        let is_malformed =
-            ["tools/call", "prompts/get", "resources/read", "completion/complete"].contains(&method.as_str());
-        if is_malformed {
-            // Requests with valid parameters were handled above.
-            return Err(ErrorData::invalid_params(format!("invalid parameters for {method}"), None));
+        if let Some(gateway) = self.library.gateway.clone() {
+            return Box::pin(self.route(&gateway, request, context)).await.map(CustomResult::new);
         }
-        if !["skills/list", "skills/get", "resources/directory/read"].contains(&method.as_str()) {
-            return Err(unknown());
-        }
-        let given: CustomParams = match request.params_as() {
-            Ok(given) => given.unwrap_or_default(),
-            Err(error) => return Err(ErrorData::invalid_params(error.to_string(), None)),
-        };
-        let view = self.view().await?;
-        let limits = view.stock.session.rules.limits;
-        let is_list = method == "skills/list";
-        let is_directory = method == "resources/directory/read";
-        let work = self.library.blocking(move || {
-            let cursor = given.cursor.as_deref();
-            if is_list {
-                return extension::list(&view, &limits, cursor);
-            }
-            let missing = || ErrorData::invalid_params("`uri` is missing", None);
-            let uri = given.uri.as_deref().ok_or_else(missing)?;
-            if is_directory {
-                extension::directory(&view, &limits, uri, cursor)
-            } else {
-                extension::get(&view, &limits, uri)
-            }
-        });
-        let result = work.await.map_err(|error| ErrorData::internal_error(error.to_string(), None))??;
-        Ok(CustomResult::new(extension::complete(result, is_modern(&context))))
+        self.own_request(request, &context).await
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
@@ -430,7 +496,7 @@ impl ServerHandler for McpConnection {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.changes.clone();
+        let mut changes = self.all_changes();
         loop {
             tokio::select! {
                 () = context.cancelled() => return Ok(()),
@@ -450,6 +516,9 @@ impl ServerHandler for McpConnection {
     }
 
     async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
+        if let Some(link) = self.link.get() {
+            link.roots_changed();
+        }
         *self.root.lock().await = Root::Unknown;
     }
 
@@ -458,7 +527,7 @@ impl ServerHandler for McpConnection {
         if self.is_told.swap(true, Ordering::Relaxed) {
             return;
         }
-        let (mut changes, closed, peer) = (self.changes.clone(), self.closed.clone(), context.peer);
+        let (mut changes, closed, peer) = (self.all_changes(), self.closed.clone(), context.peer);
         tokio::spawn(async move {
             loop {
                 tokio::select! {

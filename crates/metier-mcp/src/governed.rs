@@ -13,19 +13,34 @@ use rmcp::service::{ElicitationMode, RequestContext, RoleServer};
 use serde_json::Value;
 
 use crate::answer::Refusal;
-use crate::approval::{self, Answered, Known, Open, Person, Unanswered};
+use crate::approval::{self, Answered, Continuation, Known, Open, Person, Unanswered};
 use crate::connection::{McpConnection, client_name, holder, is_modern, is_stateless};
 use crate::http::Holder;
-use crate::library::AskMode;
+use crate::library::{AskMode, Library};
 
 /// The maximum number of questions for one call.
 const QUESTIONS: usize = 8;
 
 /// The state and answers that a client sends when it calls again.
-pub(crate) struct Brought<'a> {
-    pub(crate) call: Vec<u8>,
-    pub(crate) state: Option<&'a str>,
-    pub(crate) responses: Option<&'a BTreeMap<String, Value>>,
+#[derive(Debug)]
+pub(crate) struct Brought {
+    call: Vec<u8>,
+    pub(crate) known: Known,
+    /// What is left of a call that has begun.
+    pub(crate) rest: Option<Continuation>,
+}
+
+impl Brought {
+    /// Opens the state that a client sends.
+    pub(crate) fn open(
+        library: &Library,
+        call: Vec<u8>,
+        state: Option<&str>,
+        responses: Option<&BTreeMap<String, Value>>,
+    ) -> Result<Self, Refusal> {
+        let (known, rest) = approval::brought(library, &call, state, responses)?;
+        Ok(Self { call, known, rest })
+    }
 }
 
 /// The result of work that may need approval.
@@ -74,7 +89,7 @@ impl McpConnection {
     pub(crate) async fn in_session<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
-        brought: Brought<'_>,
+        brought: Brought,
         work: impl Fn(&mut Session) -> Result<T, Refusal> + Send + Sync + 'static,
     ) -> Result<Governed<T>, Refusal> {
         let done = self.in_session_with(context, brought, |_| std::future::ready(Ok(())), work).await?;
@@ -87,7 +102,7 @@ impl McpConnection {
     pub(crate) async fn in_session_with<H: Send, T: Send + 'static, F>(
         &self,
         context: &RequestContext<RoleServer>,
-        brought: Brought<'_>,
+        brought: Brought,
         hold: impl Fn(bool) -> F + Send + Sync,
         work: impl Fn(&mut Session) -> Result<T, Refusal> + Send + Sync + 'static,
     ) -> Result<Governed<(H, T)>, Refusal>
@@ -103,10 +118,7 @@ impl McpConnection {
         let (way, work) = (self.way(context), Arc::new(work));
         // A script with network access can reach a server without tokens, and could approve itself permanently.
         let is_lasting = holder(context).is_none_or(|holder| holder != Holder::WITHOUT_TOKEN);
-        let mut known = match way {
-            Way::Along => approval::brought(&self.library, &brought.call, brought.state, brought.responses)?,
-            Way::Back | Way::Nobody => Known::new(),
-        };
+        let mut known = brought.known;
         for _ in 0..QUESTIONS {
             let (work, open, answers) = (Arc::clone(&work), Open::default(), known.clone());
             let (asking, task) = (Arc::clone(&open), task.clone());
@@ -126,7 +138,7 @@ impl McpConnection {
             drop(held);
             let question = question.ok_or_else(|| Refusal::Broken("no question was asked".to_owned()))?;
             if way == Way::Along {
-                return approval::send_along(&self.library, &brought.call, known, question)
+                return approval::send_along(&self.library, &brought.call, known, question, brought.rest)
                     .map(Governed::Asks);
             }
             let answered = self.ask_back(&question, context).await?;

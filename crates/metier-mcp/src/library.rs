@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::approval::Used;
 use crate::conversation::Conversation;
+use crate::gateway::{Gateway, GatewayOptions};
 use crate::metrics::Metrics;
 use crate::output::Outputs;
 use crate::place::WorkDirectories;
@@ -69,6 +70,8 @@ pub struct LibraryOptions {
     /// The key that encrypts questions sent to clients; servers behind one load balancer need the same key. Without it,
     /// each server creates its own.
     pub seal_key: Option<[u8; 32]>,
+    /// The servers behind the gateway; without it, only skills are served.
+    pub gateway: Option<GatewayOptions>,
 }
 
 impl Default for LibraryOptions {
@@ -85,6 +88,7 @@ impl Default for LibraryOptions {
             patience: Duration::from_mins(5),
             calls: 64,
             seal_key: None,
+            gateway: None,
         }
     }
 }
@@ -151,6 +155,7 @@ pub struct Library {
     pub(crate) outputs: Outputs,
     conversations: Mutex<Vec<Weak<Conversation>>>,
     pub(crate) metrics: Metrics,
+    pub(crate) gateway: Option<Arc<Gateway>>,
 }
 
 impl Library {
@@ -180,6 +185,7 @@ impl Library {
             conversations: Mutex::default(),
             metrics: Metrics::default(),
             tools: options.tools(),
+            gateway: options.gateway.clone().map(Gateway::new),
             options,
         })
     }
@@ -267,6 +273,9 @@ impl Library {
         }
         self.turns.settled(patience).await;
         self.outputs.clear();
+        if let Some(gateway) = &self.gateway {
+            gateway.end();
+        }
     }
 
     /// Runs work on a blocking thread, within the limit of concurrent calls.

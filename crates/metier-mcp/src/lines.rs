@@ -17,6 +17,8 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
 
+use crate::renamed::renamed;
+
 /// The maximum length of a line.
 const LONGEST: usize = 16 << 20;
 
@@ -114,6 +116,8 @@ pub(crate) struct Lines<R, W> {
     input: BufReader<R>,
     /// The line read so far. An interrupted read continues here.
     line: Vec<u8>,
+    /// Whether requests that servers may answer are renamed.
+    has_gateway: bool,
     /// Whether the rest of a line that is too long is skipped.
     is_skipping: bool,
     output: Arc<Mutex<Option<W>>>,
@@ -122,11 +126,12 @@ pub(crate) struct Lines<R, W> {
 }
 
 impl<R: AsyncRead + Unpin, W> Lines<R, W> {
-    pub(crate) fn new(input: R, output: W) -> Self {
+    pub(crate) fn new(input: R, output: W, has_gateway: bool) -> Self {
         let output = Arc::new(Mutex::new(Some(output)));
         Self {
             input: BufReader::new(input),
             line: Vec::new(),
+            has_gateway,
             is_skipping: false,
             output,
             heard: Arc::default(),
@@ -240,7 +245,8 @@ where
                 Err(_) => return None,
             }
             let line = std::mem::take(&mut self.line);
-            let (error, id) = match parse(&line) {
+            let renamed = if self.has_gateway { renamed(&line) } else { None };
+            let (error, id) = match parse(renamed.as_deref().unwrap_or(&line)) {
                 Line::Message(message) => {
                     self.heard.is_mcp.store(true, Ordering::Relaxed);
                     let Some(id) = self.under_way.repeated(&message) else { return Some(*message) };

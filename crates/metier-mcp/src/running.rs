@@ -28,7 +28,7 @@ impl McpConnection {
     pub(crate) async fn run(
         &self,
         arguments: Value,
-        brought: Brought<'_>,
+        brought: Brought,
         context: &RequestContext<RoleServer>,
     ) -> Result<Governed<SkillToolAnswer>, Refusal> {
         let work = place::choose(&self.library.options.work, self.root(context).await);

@@ -31,7 +31,7 @@ pub async fn serve(
     until: CancellationToken,
 ) -> Result<(), McpError> {
     let connection = McpConnection::new(Arc::clone(&library));
-    let transport = Lines::new(input, output);
+    let transport = Lines::new(input, output, library.gateway.is_some());
     let heard = transport.heard();
     let served = Box::pin(connection.serve_with_ct(transport, until.clone())).await;
     match served {

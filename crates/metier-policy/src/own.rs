@@ -44,6 +44,7 @@ pub const OWN_COMMANDS: &[OwnCommand] = &[
     command("run", CommandEffect::Acts),
     command("ask", CommandEffect::Acts),
     command("serve", CommandEffect::Acts),
+    command("gateway", CommandEffect::Acts),
     command("mount", CommandEffect::Acts),
     command("link", CommandEffect::Acts),
     command("install", CommandEffect::Acts),

@@ -16,8 +16,8 @@ use anyhow::Context as _;
 use clap::ValueEnum;
 use metier_host::{Environment, HostServer, Metier};
 use metier_mcp::{
-    AskMode, HttpOptions, HttpServer, Library, LibraryOptions, McpError, SkillListPlacement, Token,
-    serve_stdio,
+    AskMode, GatewayOptions, HttpOptions, HttpServer, Library, LibraryOptions, McpError, SkillListPlacement,
+    Token, serve_stdio,
 };
 use metier_prompt::ToolNames;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -128,7 +128,7 @@ pub(crate) struct Args {
     print_config: Option<Client>,
 
     #[command(flatten)]
-    catalog: Flags,
+    pub(super) catalog: Flags,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -151,15 +151,26 @@ enum Where {
 }
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> anyhow::Result<Exit> {
+    run_with(args, output, |_, _| Ok(None))
+}
+
+/// Serves skills, and the servers of a gateway if there is one.
+pub(super) fn run_with(
+    args: &Args,
+    output: &mut Output,
+    gateway: impl FnOnce(&Metier, &mut Output) -> anyhow::Result<Option<GatewayOptions>>,
+) -> anyhow::Result<Exit> {
     if let Some(client) = args.print_config {
         return print_config(client, args, output);
     }
     metier_sandbox::return_freed_memory();
     let http = args.http.map(|address| args.http_options(address)).transpose()?;
     let metier = args.catalog.open(output)?;
+    let gateway = gateway(&metier, output)?;
     let mut server = metier.server();
     let mut options = args.library_options(&metier, &server, output)?;
     options.seal_key = http.as_ref().and_then(HostServer::seal_key);
+    options.gateway = gateway;
     if http.is_none() && io::stdin().is_terminal() {
         output.note(TERMINAL)?;
     }

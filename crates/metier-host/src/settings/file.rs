@@ -1,5 +1,6 @@
 //! What a settings file may say, and how such files are read.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
@@ -14,6 +15,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::recording::{ArchiveSetting, TelemetryTable};
+use super::servers::{ServerNaming, ServerTable};
 use super::{SettingOrigin, StateSetting};
 use crate::environment::Environment;
 use crate::error::HostError;
@@ -47,6 +49,9 @@ pub(super) struct File {
     pub(super) keep_skills: Option<bool>,
     pub(super) telemetry: Option<TelemetryTable>,
     pub(super) archive: Option<ArchiveSetting>,
+    #[serde(default)]
+    pub(super) servers: BTreeMap<String, ServerTable>,
+    pub(super) server_tool_names: Option<ServerNaming>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -73,7 +73,10 @@ pub const SETTINGS: &[SettingInfo] = &[
         .flag("--state"),
     file("policy.mode", "`allowlist`, `pre_approve` or `advisory`", "allowlist", "How `allowed-tools` is enforced."),
     file("policy.deny", "list of rules", "", "Tool calls that are denied, whatever skills declare. The rules are written as in `allowed-tools`."),
-    file("policy.rules", "list of tables", "", "What skills may do: `name`, `message`, `tier`, `skill`, `script` and `digest` say when a rule applies, `activate`, `resources`, `scripts`, `network` and `destructive` are `allow`, `ask` or `deny`."),
+    file("policy.only_through_skills", "list of rules", "", "Tools that can be called only while a skill that declares them in `allowed-tools` is active, such as `mcp__db__*`. The rules are written as in `allowed-tools`."),
+    file("policy.rules", "list of tables", "", "What skills may do, and which tools of MCP servers may be called: `name`, `message`, `tier`, `skill`, `script`, `server`, `tool` and `digest` say when a rule applies, `activate`, `resources`, `scripts`, `network`, `destructive` and `tools` are `allow`, `ask` or `deny`."),
+    file("servers", "tables", "", "MCP servers behind `metier gateway`. `[servers.NAME]` has `command`, `args`, `env` and `cwd`, or `url` and `headers`, and `timeout` in seconds. `${NAME}` stands for a variable."),
+    file("server_tool_names", "`qualified` or `plain`", "qualified", "What the tools of these servers are called: `mcp__server__tool`, or as the server calls them unless two are the same."),
     file("journal", "path or `postgres://` address", "~/.local/state/metier/journal.db", "Where the journal is. A project cannot set this.")
         .variable("METIER_JOURNAL")
         .flag("--journal"),

@@ -16,6 +16,7 @@ use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use super::streams::Sessions;
 use super::{HttpOptions, body};
 use crate::library::Library;
+use crate::renamed::renamed_with;
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
@@ -256,6 +257,8 @@ pub(super) async fn pass(
             return response;
         }
     };
+    let renamed = gate.library.gateway.as_ref().and_then(|_| renamed_with(&bytes, &mut parts.headers));
+    let bytes = renamed.map_or(bytes, Into::into);
     let (is_new, is_json) = (!parts.headers.contains_key(SESSION), body::is_json(&parts.headers));
     let method = parts.method.clone();
     parts.extensions.insert(principal);

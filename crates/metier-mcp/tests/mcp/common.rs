@@ -72,7 +72,13 @@ impl Ground {
         Library::new(LibraryOptions::default(), LibraryContents::new(session))
     }
 
-    fn session(&self) -> SessionOptions {
+    /// Skills of the person's own.
+    pub(crate) fn own_catalog(&self) -> Catalog {
+        let root = Root::new(self.0.path().join("own"), Tier::User, Scope::User);
+        Scanner::new(CatalogOptions::new(vec![root])).scan(SystemTime::UNIX_EPOCH)
+    }
+
+    pub(crate) fn session(&self) -> SessionOptions {
         let places = Anchors::new(self.0.path(), self.0.path().join("home"));
         let clock = TestClock::new(0);
         SessionOptions::new(self.catalog(), places, Recording::Nowhere, clock)
