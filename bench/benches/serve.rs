@@ -7,8 +7,7 @@
 #![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock and at its own program")]
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -16,10 +15,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use metier_bench::generate;
+use metier_bench::http::Caller;
 use metier_bench::mcp::Client;
 use metier_bench::run::build_metier;
 use metier_bench::table::{Table, ratio, time};
-use serde_json::{Value, json};
+use serde_json::json;
 
 const SIZES: [usize; 3] = [100, 1_000, 10_000];
 const ROUNDS: usize = 15;
@@ -163,75 +163,12 @@ impl Drop for Http {
     }
 }
 
-/// A client that keeps its connection.
-struct Caller {
-    stream: BufReader<TcpStream>,
-    address: String,
-    session: Option<String>,
-}
-
-impl Caller {
-    fn new(address: &str) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(address)?;
-        stream.set_nodelay(true)?;
-        let mut caller = Self { stream: BufReader::new(stream), address: address.to_owned(), session: None };
-        let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "b", "version": "0" } });
-        caller.post(&json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }))?;
-        caller.post(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))?;
-        Ok(caller)
-    }
-
-    fn load(&mut self, name: &str) -> anyhow::Result<()> {
-        let params = json!({ "name": "load_skill", "arguments": { "skill_name": name, "force": true } });
-        let body =
-            self.post(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }))?;
-        ensure!(body.contains("\"already_active\":false"), "{body}");
-        Ok(())
-    }
-
-    fn post(&mut self, body: &Value) -> anyhow::Result<String> {
-        let body = body.to_string();
-        let session = self.session.as_ref().map(|id| format!("Mcp-Session-Id: {id}\r\n")).unwrap_or_default();
-        let head = format!(
-            "POST /mcp HTTP/1.1\r\nHost: {}\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\n{session}Content-Length: {}\r\n\r\n{body}",
-            self.address,
-            body.len()
-        );
-        self.stream.get_mut().write_all(head.as_bytes())?;
-        let (mut length, mut is_chunked) = (0, false);
-        loop {
-            let mut line = String::new();
-            ensure!(self.stream.read_line(&mut line)? > 0, "the server hung up");
-            let line = line.trim_end();
-            if line.is_empty() {
-                break;
-            }
-            let (name, value) = line.split_once(": ").unwrap_or((line, ""));
-            match name.to_ascii_lowercase().as_str() {
-                "mcp-session-id" => self.session = Some(value.to_owned()),
-                "content-length" => length = value.parse()?,
-                "transfer-encoding" => is_chunked = true,
-                _ => {}
-            }
-        }
-        let mut text = Vec::new();
-        if !is_chunked {
-            text.resize(length, 0);
-            self.stream.read_exact(&mut text)?;
-            return Ok(String::from_utf8(text)?);
-        }
-        loop {
-            let mut line = String::new();
-            self.stream.read_line(&mut line)?;
-            let size = usize::from_str_radix(line.trim_end(), 16)?;
-            let mut chunk = vec![0; size + 2];
-            self.stream.read_exact(&mut chunk)?;
-            if size == 0 {
-                return Ok(String::from_utf8(text)?);
-            }
-            text.extend_from_slice(&chunk[..size]);
-        }
-    }
+fn load(caller: &mut Caller, name: &str) -> anyhow::Result<()> {
+    let params = json!({ "name": "load_skill", "arguments": { "skill_name": name, "force": true } });
+    let body =
+        caller.post(&json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params }))?;
+    ensure!(body.contains("\"already_active\":false"), "{body}");
+    Ok(())
 }
 
 /// How many skills are loaded in a second, each recorded.
@@ -245,13 +182,14 @@ fn calls(metier: &Path, place: &Path) -> anyhow::Result<()> {
     for clients in [1, 64] {
         let each = CALLS / clients;
         let callers =
-            (0..clients).map(|_| Caller::new(&server.address)).collect::<anyhow::Result<Vec<_>>>()?;
+            (0..clients).map(|_| Caller::new(&server.address)).collect::<std::io::Result<Vec<_>>>()?;
         let start = Instant::now();
         thread::scope(|scope| -> anyhow::Result<()> {
             let names = &names;
             let work = |(number, mut caller): (usize, Caller)| {
                 scope.spawn(move || {
-                    (0..each).try_for_each(|call| caller.load(&names[(number * each + call) % names.len()]))
+                    (0..each)
+                        .try_for_each(|call| load(&mut caller, &names[(number * each + call) % names.len()]))
                 })
             };
             let threads: Vec<_> = callers.into_iter().enumerate().map(work).collect();

@@ -10,6 +10,7 @@ use std::path::Path;
 
 pub mod catalog;
 pub mod hits;
+pub mod http;
 pub mod mcp;
 pub mod peers;
 pub mod run;
