@@ -1,14 +1,14 @@
 //! The gateway's servers: from the settings and from the files of other clients to what is started and connected to.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use metier_mcp::{GatewayOptions, ServerToolNames, UpstreamServer, UpstreamTransport};
 use metier_sandbox::{Local, Program};
 
-use crate::environment::{Environment, since_start};
+use crate::environment::since_start;
 use crate::error::HostError;
 use crate::host::Metier;
 use crate::settings::{ServerNaming, ServerSetting, foreign_servers, read_named, with_variables};
@@ -53,7 +53,8 @@ impl Metier {
             UpstreamTransport::Http { url: filled(url)?, headers: headers.collect::<Result<_, HostError>>()? }
         } else {
             let command = filled(server.command.as_ref().unwrap_or(&String::new()))?;
-            let path = program(&command, environment)
+            let path = environment
+                .program(&environment.at_home(Path::new(&command)))
                 .ok_or_else(|| wrong(format!("`{command}` is not installed (not found in PATH)")))?;
             let directory = server.cwd.clone().or_else(|| environment.working.clone());
             let mut program = Program::new(path, directory.unwrap_or_else(|| "/".into()));
@@ -71,15 +72,4 @@ impl Metier {
         upstream.patience = Duration::from_secs(server.timeout);
         Ok(upstream)
     }
-}
-
-/// The file of a program: a path, or a name that is looked for in PATH.
-fn program(command: &str, environment: &Environment) -> Option<PathBuf> {
-    if command.contains('/') {
-        return Some(environment.absolute(&environment.at_home(Path::new(command))))
-            .filter(|path| path.is_file());
-    }
-    std::env::split_paths(&environment.path)
-        .map(|directory| directory.join(command))
-        .find(|path| path.is_file())
 }
