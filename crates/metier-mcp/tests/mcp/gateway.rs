@@ -310,12 +310,7 @@ fn modern(capabilities: Value) -> Value {
 
 /// A question in the middle of a call, from a server with a handshake.
 fn asks_for_a_name(upstream: &Upstream) {
-    let answers: Arc<std::sync::Mutex<Option<Value>>> = Arc::default();
-    upstream.on(move |message| {
-        if message["id"] == "q1" {
-            *answers.lock().unwrap() = Some(message["result"].clone());
-            return None;
-        }
+    upstream.on(|message| {
         (message["method"] == "tools/call").then(|| {
             let schema = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
             let params = json!({ "message": "Which name?", "requestedSchema": schema });

@@ -77,7 +77,7 @@ impl Rig {
 }
 
 fn answers(method: &'static str, answer: Answer) -> impl FnOnce(&Upstream) {
-    move |upstream| upstream.on_method(method, answer)
+    move |upstream: &Upstream| upstream.on_method(method, answer)
 }
 
 #[tokio::test]
