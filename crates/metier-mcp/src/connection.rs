@@ -150,7 +150,7 @@ impl McpConnection {
     fn all_changes(&self) -> Changes {
         let own = self.link.get().map(|link| link.changes());
         let shared = || self.library.gateway.as_ref().map(|gateway| gateway.changes());
-        // What changed before is no change for this client.
+        // What changed before is not news for this client.
         let of_servers = own.or_else(shared);
         Changes { skills: self.changes.clone(), of_servers }
     }

@@ -1,6 +1,6 @@
 //! The other side of the gateway: MCP servers that metier is a client of.
 //!
-//! Messages stay JSON values from end to end, so that members and methods that nobody here knows pass through.
+//! Messages stay JSON values from end to end, so that unknown members and methods pass through.
 
 mod backoff;
 mod connect;

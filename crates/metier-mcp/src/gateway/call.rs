@@ -214,7 +214,7 @@ fn tool_error(text: &str, code: &str) -> Value {
     })
 }
 
-/// How a person allows a call for which nobody could be asked.
+/// How a person allows a call that needs approval where no person can be asked.
 fn how_to_allow(refusal: &Refusal, server: &str, tool: &ServerTool) -> String {
     let Some(SessionError::Denied { decision }) = refusal.session() else { return String::new() };
     if decision.code != DecisionCode::NobodyToAsk {

@@ -225,7 +225,7 @@ fn unavailable(served: &Served, error: &UpstreamError) -> ErrorData {
 }
 
 /// Whether a method without a type in `rmcp` is one of the Skills extension, malformed, or may call a tool in a way that
-/// nobody here knows and decides about.
+/// is unknown here and so cannot be decided.
 fn is_ours(method: &str) -> bool {
     let ours = ["skills/list", "skills/get", "resources/directory/read"];
     let malformed = ["tools/call", "prompts/get", "resources/read", "completion/complete", "initialize"];

@@ -38,7 +38,7 @@ pub(super) struct Served {
     pub(super) server: UpstreamServer,
     /// `None` while it is started, or after it failed.
     connected: watch::Sender<Option<Arc<Connected>>>,
-    /// Why it is not there.
+    /// Why it is not connected.
     failed: Mutex<Option<UpstreamError>>,
 }
 

@@ -93,7 +93,7 @@ pub(crate) async fn connect(
     };
     let first = attempt(server, local, caller, caller.generation).await;
     match first {
-        // Only a server that answers can speak another generation; one that is not there cannot.
+        // Only a server that answers can speak another generation; one that is missing cannot.
         Err(Failed::Spoken(error)) => match attempt(server, local, caller, other).await {
             Ok(connected) => Ok(connected),
             Err(Failed::Spoken(_)) => Err(error),
