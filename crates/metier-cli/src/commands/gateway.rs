@@ -14,6 +14,7 @@ use crate::output::Output;
 /// The servers are those of the settings (`[servers.NAME]`), of a file of another client, or the one of the command
 /// line. Clients get their tools as `mcp__server__tool`, and their resources and prompts.
 #[derive(Debug, clap::Args)]
+#[group(skip)]
 #[command(after_help = "\
 A server in the settings:
 
