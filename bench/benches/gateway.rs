@@ -1,6 +1,6 @@
 //! Measures the gateway against calling the server directly: latency of a call, calls per second, memory of sessions.
 //!
-//! `scripts/bench-gateway` prints the tables of `docs/benchmarks.md`.
+//! `scripts/bench-gateway` prints the table.
 
 #![expect(clippy::print_stdout, reason = "the tables are the result")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark looks at the clock and at its own program")]

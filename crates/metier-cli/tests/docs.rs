@@ -189,8 +189,6 @@ fn lay_out(place: &Path) {
     fs::create_dir(place.join("slips")).unwrap();
     fs::write(place.join("slips/SKILL.md"), slips).unwrap();
     copy(&top().join("examples"), place);
-    let servers = r#"{ "mcpServers": { "db": { "command": "db-server", "args": ["--read-only"], "env": { "DB_TOKEN": "${DB_TOKEN}" } } } }"#;
-    fs::write(place.join(".mcp.json"), format!("{servers}\n")).unwrap();
 }
 
 /// Where the directory of the program is.

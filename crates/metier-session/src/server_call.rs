@@ -78,7 +78,7 @@ impl Session {
     /// while the server works.
     pub fn permit_server_call(&mut self, call: &ServerCall) -> Result<PermittedCall, SessionError> {
         let (name, text) = (call.name(), call.arguments.to_string());
-        let skills: Vec<String> = self.active().map(|held| held.name.clone()).collect();
+        let skills = self.active_digests();
         let by_rules = self.decide_tool_call(&name, &call.arguments);
         if by_rules.verdict == Verdict::Deny {
             self.record_decision(&name, &text, &by_rules, skills)?;

@@ -104,7 +104,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ("", &[][..]),
         ("[servers.db]\ncommand = 'sh'\n", &["--server", "other"]),
         ("[servers.db]\ncommand = 'no-such-program'\n", &[]),
-        ("[servers.db]\ncommand = 'sh'\nenv = { T = '${NO_SUCH}' }\n", &[]),
+        ("[servers.db]\ncommand = '/bin/sh'\nenv = { T = '${NO_SUCH}' }\n", &[]),
         ("[servers.db]\ncomand = 'sh'\n", &[]),
         ("[servers.a__b]\ncommand = 'sh'\n", &[]),
         ("", &["--servers-from", "missing.json"]),

@@ -86,6 +86,7 @@ pub(super) struct ServerTable {
     timeout: Option<u64>,
     /// Whatever else there is: an error in settings, ignored in the files of others.
     #[serde(flatten)]
+    #[expect(clippy::zero_sized_map_values, reason = "serde flattens into maps, not into sets")]
     more: BTreeMap<String, serde::de::IgnoredAny>,
 }
 
@@ -141,6 +142,7 @@ impl ServerTable {
 impl ServerSetting {
     /// A server that is a program, as on a command line.
     #[cfg(feature = "mcp")]
+    #[expect(clippy::zero_sized_map_values, reason = "serde flattens into maps, not into sets")]
     pub(crate) fn program(
         name: &str,
         command: &str,

@@ -61,10 +61,12 @@ impl McpConnection {
         params: Value,
         context: RequestContext<RoleServer>,
     ) -> Pin<Box<dyn Future<Output = Result<Value, ErrorData>> + Send + 'a>> {
-        let request = serde_json::from_value::<ClientRequest>(json!({ "method": method, "params": params }));
+        let mut request = json!({ "method": method });
+        request["params"] = params;
+        let request = serde_json::from_value::<ClientRequest>(request);
         Box::pin(async move {
             let request = request.map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
-            let own = Service::handle_request(self, request, context).await?;
+            let own = Box::pin(Service::handle_request(self, request, context)).await?;
             serde_json::to_value(own).map_err(|error| ErrorData::internal_error(error.to_string(), None))
         })
     }

@@ -100,7 +100,7 @@ pub(super) async fn forward(
         params["inputResponses"] = responses;
         match result["requestState"].take() {
             Value::Null => {
-                drop(params.as_object_mut().and_then(|params| params.shift_remove("requestState")))
+                drop(params.as_object_mut().and_then(|params| params.shift_remove("requestState")));
             }
             state => params["requestState"] = state,
         }
@@ -206,7 +206,7 @@ impl Run<'_> {
         let key = uuid::Uuid::new_v4().to_string();
         let (connected, since) = (Arc::clone(self.connected), (self.gateway.options.clock)());
         self.gateway.parked.put(key.clone(), Waiting { ongoing, connected, request: id, since });
-        Forwarded::Waits { key, requests: json!({ INPUT: request }) }
+        Forwarded::Waits { key, requests: Value::Object(Map::from_iter([(INPUT.to_owned(), request)])) }
     }
 }
 

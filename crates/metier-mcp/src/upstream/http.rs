@@ -125,7 +125,7 @@ impl Drop for HttpPeer {
 }
 
 impl Shared {
-    fn request(&self, method: Method, body: Body) -> Result<Request<Body>, UpstreamError> {
+    fn request(&self, method: Method, body: Body) -> Request<Body> {
         let mut request = Request::new(body);
         *request.method_mut() = method;
         let headers = request.headers_mut();
@@ -137,19 +137,19 @@ impl Shared {
                 headers.insert(name, value);
             }
         }
-        Ok(request)
+        request
     }
 
     async fn post(&self, message: &Value, id: Option<u64>) -> Result<(), UpstreamError> {
         let body = message.to_string();
         let request = || {
-            let mut request = self.request(Method::POST, Body::from(body.clone()))?;
+            let mut request = self.request(Method::POST, Body::from(body.clone()));
             let headers = request.headers_mut();
             headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
             if self.is_described.get().is_some() || message["method"] == "server/discover" {
                 describe(headers, message);
             }
-            Ok(request)
+            request
         };
         let answer = self.pool.send(request).await?;
         let (status, headers) = (answer.response.status(), answer.response.headers());
@@ -254,13 +254,13 @@ impl Shared {
     /// Opens a stream for what the server sends by itself, or for the rest of another one; `None` if it has none.
     async fn open_stream(&self, last: Option<&str>) -> Result<Option<Answer>, UpstreamError> {
         let request = || {
-            let mut request = self.request(Method::GET, Body::empty())?;
+            let mut request = self.request(Method::GET, Body::empty());
             let headers = request.headers_mut();
             headers.insert(header::ACCEPT, HeaderValue::from_static("text/event-stream"));
             if let Some(last) = last.and_then(|last| last.parse().ok()) {
                 headers.insert(LAST_EVENT, last);
             }
-            Ok(request)
+            request
         };
         let answer = self.pool.send(request).await?;
         if answer.response.status().is_success() {

@@ -67,12 +67,9 @@ impl Pool {
 
     /// Sends a request on an idle connection or a new one. A server may close an idle connection at any time; a request
     /// that was not sent because of that is sent again.
-    pub(super) async fn send(
-        &self,
-        request: impl Fn() -> Result<Request<Body>, UpstreamError>,
-    ) -> Result<Answer, UpstreamError> {
+    pub(super) async fn send(&self, request: impl Fn() -> Request<Body>) -> Result<Answer, UpstreamError> {
         let build = || -> Result<Request<Body>, UpstreamError> {
-            let mut request = request()?;
+            let mut request = request();
             *request.uri_mut() = self.target.clone();
             let host = self.authority.parse().map_err(UpstreamError::unreachable)?;
             request.headers_mut().insert(header::HOST, host);

@@ -300,7 +300,7 @@ async fn a_cancelled_call_is_cancelled_at_the_server() {
 }
 
 /// The members of `_meta` of a client without a handshake.
-fn modern(capabilities: Value) -> Value {
+fn modern(capabilities: &Value) -> Value {
     json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": { "name": "tester", "version": "1" },
@@ -343,7 +343,7 @@ async fn a_server_with_a_handshake_asks_a_client_without_one() {
     let (ground, upstream) = (Ground::new(), Upstream::start().await);
     asks_for_a_name(&upstream);
     let mut client = Client::connect(gateway(&ground, vec![upstream.server("db", &[])]));
-    let meta = modern(json!({ "elicitation": { "form": {} } }));
+    let meta = modern(&json!({ "elicitation": { "form": {} } }));
     let params = json!({ "name": "mcp__db__query", "arguments": {}, "_meta": meta });
     let asked = ask(&mut client, "tools/call", params.clone()).await["result"].clone();
     assert_eq!(asked["resultType"], "input_required", "{asked}");

@@ -95,7 +95,7 @@ async fn a_program_that_crashes_is_withdrawn_and_started_again() {
 #[tokio::test]
 async fn everything_that_a_program_started_ends_with_its_client() {
     // The child outlives its parent, and says that it is alive by a file that it removes at its end.
-    let start = r#"(trap 'rm -f alive; exit' TERM; : >alive; while :; do sleep 0.01; done) >/dev/null 2>&1 & say started; "#;
+    let start = r"(trap 'rm -f alive; exit' TERM; : >alive; while :; do sleep 0.01; done) >/dev/null 2>&1 & say started; ";
     let (mut client, place, _ground) = client(start).await;
     let alive = place.path().join("alive");
     assert_eq!(text(&mut client).await, "started");
