@@ -19,7 +19,7 @@ use super::link::{Link, Served};
 use super::tools::ServerTool;
 use crate::answer::Refusal;
 use crate::approval::{self, Continuation};
-use crate::connection::{McpConnection, principal};
+use crate::connection::{McpConnection, is_modern, principal};
 use crate::governed::{Brought, Governed};
 use crate::upstream::UpstreamError;
 
@@ -50,12 +50,13 @@ impl McpConnection {
             Err(refusal) => refusal.code(),
         };
         self.library.metrics.count(COUNTED, outcome);
-        called.unwrap_or_else(|refusal| {
+        let answered = called.unwrap_or_else(|refusal| {
             let server = &link.servers[tool.server].server.name;
             let text = refusal.text(&self.library.tools, &ToolSubject::default());
             let text = text + &how_to_allow(&refusal, server, tool);
             Ok(tool_error(&text, refusal.code()))
-        })
+        });
+        answered.map(|value| forward::translated(value, "tools/call", is_modern(context)))
     }
 
     async fn governed(

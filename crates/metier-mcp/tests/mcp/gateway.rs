@@ -358,6 +358,7 @@ async fn a_server_with_a_handshake_asks_a_client_without_one() {
     assert_eq!(upstream.seen("tools/call").len(), 1, "one call, not two");
     let replayed = ask(&mut client, "tools/call", again).await;
     assert!(replayed.to_string().contains("invalid or expired"), "{replayed}");
+    assert_eq!(replayed["result"]["resultType"], "complete", "a refusal is a result as well");
 }
 
 #[tokio::test]
