@@ -212,15 +212,19 @@ impl AgentPlace {
     }
 
     /// Starts the agent with the standard streams of this process, as a person would. If it keeps out what else agents
-    /// read, the arguments for that come before the given ones.
+    /// read, the arguments for that come before the given ones. Those of the guard do too, unless the program is
+    /// another one that starts the agent, such as `node`: its own arguments must come first.
     pub fn run(
         &self,
         arguments: impl IntoIterator<Item = impl Into<OsString>>,
     ) -> Result<SupervisedProgram, HarnessError> {
         let own = if self.is_hermetic() { self.home.hermetic_arguments() } else { &[] };
-        let guard = self.installed.as_ref().map_or(&[][..], |guard| guard.arguments());
-        let own = own.iter().chain(guard).map(OsString::from);
-        let arguments = own.chain(arguments.into_iter().map(Into::into));
+        let guard: &[&str] = self.installed.as_ref().map_or(&[], |guard| guard.arguments());
+        let is_agent = self.program.file_name().is_some_and(|name| name == self.agent.name());
+        let (first, last) = if is_agent { (guard, &[][..]) } else { (&[][..], guard) };
+        let own = own.iter().chain(first).map(OsString::from);
+        let arguments =
+            own.chain(arguments.into_iter().map(Into::into)).chain(last.iter().map(OsString::from));
         let running = self.executor.start(&self.program(arguments));
         let running = running.map_err(|error| self.refusal(error))?;
         self.lend_to(&running)?;

@@ -225,13 +225,14 @@ fn skills_in_the_working_directory_are_said_or_kept_out() {
     place.skill(".claude/skills/foreign", "Use never.");
     place.skill(".goose/skills/foreign", "Use never.");
     let text = said(&mut run(&place, "echo \"$@\"", &["--skill", "skills/one", "--", "-p", "hello"]));
-    // No project can switch the hooks of the guard off.
+    // No project can switch the hooks of the guard off. The program has another name than the agent, so it may need its own
+    // arguments first.
     let hooks = "--settings={\"disableAllHooks\":false}";
-    assert!(text.starts_with(&format!("{hooks} -p hello\n")), "{text}");
+    assert!(text.starts_with(&format!("-p hello {hooks}\n")), "{text}");
     assert!(text.contains("also finds 1 skill in "), "{text}");
     let text =
         said(&mut run(&place, "echo \"$@\"", &["--hermetic", "--skill", "skills/one", "--", "-p", "hello"]));
-    assert_eq!(text, format!("--setting-sources user {hooks} -p hello\n"));
+    assert_eq!(text, format!("--setting-sources user -p hello {hooks}\n"));
     if skips_namespaces() {
         return;
     }

@@ -419,7 +419,10 @@ fn a_call_that_loads_a_skill_may_ask_for_permission() {
         let answer = ground.event(
             Agent::Codex,
             "PermissionRequest-Bash",
-            &[("/tool_input", json!({ "command": command }))],
+            &[
+                ("/session_id", recorded(Agent::Codex, &before(Agent::Codex))["session_id"].clone()),
+                ("/tool_input", json!({ "command": command })),
+            ],
         );
         answer.pointer("/hookSpecificOutput/decision/behavior").cloned()
     };
