@@ -241,6 +241,7 @@ pub(crate) fn foreign_servers(
 }
 
 /// A text with the variables that `${NAME}` and `${env:NAME}` name. An error names one that is not set.
+#[cfg(any(test, feature = "mcp"))]
 pub(crate) fn with_variables(text: &str, environment: &Environment) -> Result<String, String> {
     let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once("${") {
