@@ -28,6 +28,7 @@ const READ: &[&str] = &[
     "install no.zip",
     "install --locked no",
     "install --locked",
+    "lock --check no",
     "mount out ./no",
     "link claude ./no",
     "run claude --program /bin/true ./no",
