@@ -28,8 +28,7 @@ fn parse(text: &str) -> Vec<DownloadCredential> {
             "login" => login = words.next().unwrap_or_default(),
             "account" => drop(words.next()),
             "password" => {
-                let password = words.next().unwrap_or_default();
-                if let Some(machine) = &machine {
+                if let (Some(machine), Some(password)) = (&machine, words.next()) {
                     let basic = STANDARD.encode(format!("{login}:{password}"));
                     found.push(DownloadCredential::new(
                         format!("https://{machine}"),
