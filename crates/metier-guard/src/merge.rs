@@ -46,11 +46,11 @@ fn path(keys: &[&str]) -> Vec<String> {
 /// use metier_home::Agent;
 /// use serde_json::json;
 ///
-/// let line = "o=$(timeout 3 '/usr/bin/metier' hook claude Stop) && printf '%s' \"$o\" || :";
-/// let hooks = json!({ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": line }] }] } });
+/// let line = "o=$(timeout 3 '/usr/bin/metier' hook claude PostToolUse) && printf '%s' \"$o\" || :";
+/// let hooks = json!({ "hooks": { "PostToolUse": [{ "hooks": [{ "type": "command", "command": line }] }] } });
 /// let mine = "{\n\t\"model\": \"opus\", // the large one\n}\n";
 /// let (text, trace) = add_hooks(mine, &hooks)?;
-/// assert!(text.starts_with("{\n\t\"model\": \"opus\", // the large one\n\t\"hooks\": {\n\t\t\"Stop\": ["));
+/// assert!(text.starts_with("{\n\t\"model\": \"opus\", // the large one\n\t\"hooks\": {\n\t\t\"PostToolUse\": ["));
 /// assert_eq!(remove_hooks(&text, Agent::ClaudeCode, &trace)?, mine);
 /// # Ok::<(), metier_guard::JsoncError>(())
 /// ```

@@ -136,7 +136,8 @@ pub(crate) fn cut(text: &str, items: &Items, index: usize, pad: &str) -> String 
     }
     let mut start = item.lead;
     let rest = &text[item.comma.map_or(end, |comma| comma + 1)..];
-    let ends_comment = rest.is_empty() || rest.trim_start_matches([' ', '\t', '\r']).starts_with('\n');
+    let next = rest.trim_start_matches([' ', '\t', '\r']).chars().next();
+    let ends_comment = matches!(next, None | Some('\n'));
     if item.is_after_line_comment && !ends_comment {
         // What follows would become a part of the comment.
         start += text[start..].find('\n').map_or(0, |newline| newline + 1);

@@ -217,7 +217,7 @@ fn settings() -> impl Strategy<Value = String> {
 #[test]
 fn a_text_that_ends_with_a_comment_is_restored() {
     let wanted = hooks(Agent::ClaudeCode, "/usr/bin/metier");
-    for text in ["//", "// mine", "{} // mine", "\u{feff}//", "/* */ //"] {
+    for text in ["//", "// mine", "{} // mine", "\u{feff}//", "/* */ //", "// mine\r"] {
         let (added, trace) = add_hooks(text, &wanted).unwrap();
         assert!(has_hooks(&added, Agent::ClaudeCode, &wanted).unwrap(), "{added}");
         assert_eq!(remove_hooks(&added, Agent::ClaudeCode, &trace).unwrap(), text);
