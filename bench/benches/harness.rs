@@ -208,7 +208,7 @@ impl Drop for Running {
     }
 }
 
-/// In a home that is there already.
+/// In a home that already exists.
 fn by_hand(ground: &Ground, subject: &Subject, session: &mut Session) -> anyhow::Result<Duration> {
     let model = Server::start(vec![Step::text("done")])?;
     let url = model.url();

@@ -117,7 +117,7 @@ impl Shared {
         }
         let shared = Arc::clone(self);
         let answer = move || {
-            // Whoever is gone needs no answer.
+            // A client that disconnected needs no answer.
             let _ = shared.answer(&stream);
             let _ = stream.shutdown(Shutdown::Both);
             shared.connections().remove(&number);
